@@ -450,3 +450,40 @@ def test_a_quoted_piece_without_rows_shows_where_it_stops(tmp_path):
 
     assert dx.ended.state == "unknown"
     assert dx.findings[0].cause.id == "log-truncated"
+
+
+def launched_again(rest):
+    """A log whose second launch prints its settings and no row."""
+    settings = "".join(f"setting {name}: {name}-value\n" for name in "abcdefghijklmnopqrstuvwxyz")
+    first = "".join(f"iteration {at} loss {2.2 / (1 + at / 9):.4f}\n" for at in range(1, 40))
+    return (
+        "console of the trainer begins\n"
+        + settings
+        + first
+        + "console of the trainer begins\n"
+        + settings[:rest]
+    )
+
+
+def test_a_last_launch_without_a_row_is_not_healthy_by_the_rows_of_the_one_before(tmp_path):
+    again, banner_at_end = (diagnosed(tmp_path, launched_again(rest)) for rest in (494, 38))
+
+    assert (again.status, banner_at_end.status) == ("interrupted", "healthy")
+    assert "last launch" in again.summary
+
+
+@pytest.mark.parametrize(
+    ("last", "is_open"),
+    [
+        ("[Info] Compiling the kernels for 64 columns...", True),
+        ("main - INFO - Loading 12 shards …", True),
+        ("Saving what was sampled...", False),
+        ("Shutting down...", False),
+        ("Compiled the kernels.", False),
+    ],
+)
+def test_a_log_without_rows_that_stops_with_what_it_is_about_to_do(tmp_path, last, is_open):
+    lines = "[Warning] no cache was found\n" + "".join(f"read part {at}\n" for at in range(40))
+    dx = diagnosed(tmp_path, lines + last + "\n")
+
+    assert ("says it is doing" in dx.ended.because) == is_open

@@ -15,6 +15,8 @@ from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.following import SURVIVED_ROWS
 from analyzer.detect.setup.run_course import (
+    UNDER_WAY,
+    began_again,
     completed,
     exit_code,
     is_part,
@@ -325,6 +327,13 @@ def _by_cut(view: RunView, life: Life) -> _End | None:
         state = "unknown" if is_quoted else "interrupted"
         text = "its log stops where training begins, with neither a step nor an error" + _silence(life)
         return _End(state, text, refs, open_ended=True)
+    if began_again(view, end):
+        text = "the last launch in its log stops before its first row, with neither an end nor an error"
+        return _End("interrupted", text + _silence(life), refs, open_ended=True)
+    if UNDER_WAY.search(end.text) and not len(view.run.metrics):
+        state = "unknown" if is_quoted else "interrupted"
+        text = "its log stops with what it says it is doing, with neither an end nor an error"
+        return _End(state, text + _silence(life), refs, open_ended=True)
     # Who quotes rows shows what they say, who quotes none of them shows where the log stops.
     if not end.cut_off or (is_quoted and len(view.run.metrics)):
         return None

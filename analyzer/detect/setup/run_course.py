@@ -335,3 +335,28 @@ def _begins_late(view: RunView, log: LogEnd) -> bool:
     curve = view.curve("loss")
     late = curve is not None and (curve.step_at(0) or 0) >= LATE_STEP
     return (late or (log.first_epoch or 0) >= LATE_EPOCH) and view.config_value("train.resumed") is None
+
+
+UNDER_WAY = LazyRegex(
+    r"(?i)(?:^|[\]:>|] {0,3}|\s- {0,3})\W{0,6}(?!finish|stop|exit|quit|end|clos|shut|clean|sav|writ|abort)[a-z]{2,16}ing\b[^|]{0,160}?(?:\.{3}|…)\s*$"
+)
+"""A program announces what it does next, and nothing that belongs to an end."""
+
+LINES_OF_A_LAUNCH, NEARLY = 20, 0.5
+"""Lines above the first row of a launch, at least, and the part of them that a second one must have printed."""
+
+
+def began_again(view: RunView, end: LogEnd) -> bool:
+    """Whether the first line of a log comes again behind all its rows, and what follows is a launch without one.
+
+    It is if nearly as much follows as stood above the first row: a banner that a program prints as it ends is followed by less.
+    """
+    table = view.run.metrics
+    lines = table.line[(table.source == end.source) & (table.line > 0)]
+    behind = [line for line in end.begins if lines.size and line > lines.max()]
+    above_first_row = int(lines.min()) if lines.size else 0
+    return (
+        bool(behind)
+        and above_first_row >= LINES_OF_A_LAUNCH
+        and end.line - behind[-1] >= NEARLY * above_first_row
+    )

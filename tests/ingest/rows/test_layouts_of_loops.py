@@ -40,6 +40,9 @@ SET = "Epoch {n} loss: 0.5\n"
         ("Эпоха {n}\nТестовая: 0.5; Обучающая: {v}", "train", EPOCHS),  # noqa: RUF001
         ("epoch {n} val: 0.5, {v}", "val_2", EPOCHS),
         ("Epoch - {n} Loss - {v} Acc - 0.5", "loss", EPOCHS),
+        ("step {n} loss 0.5\n * Acc - {v}", "eval_accuracy", STEPS),
+        ("round-{n}, loss - {v}", "loss", STEPS),
+        ("step {n} train/val loss - 0.5/{v}", "eval_loss", STEPS),
         ("Train Loss - 0.5 | Val Loss - {v}", "eval_loss", EPOCHS),
         ("Epoch {n}\n[Train] {v}\n[Val] 0.75", "train", EPOCHS),
         ("Epoch {n}\n  train: 0.5 0.25\n  valid: 0.75 {v}", "valid_2", EPOCHS),

@@ -137,3 +137,32 @@ def test_a_mean_that_lags_is_not_what_is_judged(tmp_path):
 
     assert both[0].status == both[1].status
     assert [f.rule_id for f in both[0].findings] == [f.rule_id for f in both[1].findings]
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ("step {n} loss {a:.3f} P 0.5 | grad A1 {a:.3f} A2 {b:.3f} A3 0.5", {"grad_a1": 2.0, "a2": 4.0, "a3": 0.5}),
+        ("idx: {n}loss: {a:.3f}acc: 0.25", {"loss": 2.0, "accuracy": 0.25}),
+        ("step {n} conv2d_loss: {a:.3f}, l1loss: {b:.3f}", {"conv2d_loss": 2.0, "l1loss": 4.0}),
+        ("step {n} WER: {a:.3f} (corpus: {b:.3f}) | CER: 0.5 (corpus: 0.25)", {"wer_corpus": 4.0, "cer_corpus": 0.25}),
+        ("step {n}\nTr_loss: {a:.3f}%", {"loss": 0.02}),
+        ("step {n} loss: 0.5\nlr: {a:.3f}. Time taken for epoch: 22.5 seconds.", {"learning_rate": 2.0}),
+        ("step {n} loss: 0.5\nHR@10: {a:.3f}, NDCG@10: 0.5, At K 8 of the whole set", {"hr@10": 2.0}),
+        ("Epoch {n}/9\n训练损失: {a:.3f}\n验证结果:\n损失: {b:.3f}", {"loss": 2.0, "eval_loss": 4.0}),
+        ("Epoch {n}/9\n训练和验证结果:\n损失: {b:.3f}", {"loss": 4.0}),
+    ],
+)  # fmt: skip
+def test_the_first_row_of_an_odd_form(form, told):
+    run = read_text(falling(form))
+
+    assert {name: points(run, name)[0][1] for name in told} == pytest.approx(told)
+
+
+def test_workers_write_their_episodes_as_they_end(tmp_path):
+    rows = [(1, 50), (2, 50), (3, 6), (2, 40), (3, 30), (4, 50)]
+    (tmp_path / "training_log.csv").write_text(
+        "episode,steps,total_reward\n" + "".join(f"{at},{steps},{at * 2.5}\n" for at, steps in rows)
+    )
+
+    assert points(load(tmp_path), "steps") == [(at, float(steps)) for at, steps in rows]

@@ -109,7 +109,7 @@ class CsvMetrics:
         monitor = _MONITOR.search(source.name)
         counter = None
         if header[0].lower() in EPISODES or not first_named(header, (*STEP_NAMES, "epoch")):
-            counter = _counter(head, header)
+            counter = _counter(head, header) or _of_episodes(header)
         live = _DVCLIVE.search(source.name)
         before = "Train/Samples/" if monitor else live["folder"] if live else ""
         table = _Table(
@@ -191,6 +191,12 @@ def _counter(text: str, header: Sequence[str]) -> str | None:
     except csv.Error:
         return None
     return counter_column(header, rows)
+
+
+def _of_episodes(header: Sequence[str]) -> str | None:
+    """The number of the episode where workers write theirs as they end, so that it falls: ``steps`` beside it are how long each was."""
+    beside = first_named(header, STEP_NAMES) == "steps"
+    return header[0] if beside and header[0].lower() in EPISODES else None
 
 
 def _bare(name: str) -> str:

@@ -99,6 +99,9 @@ MAX_FOREIGN_LINES = 60
 FIRST_LINES = 2
 """An excerpt that begins inside a traceback shows a frame in its first line, or after one line of code."""
 
+_OF_A_DUMP = LazyRegex(r'^\W{0,4}File "[^"]{1,400}", line \d{1,7} in ')
+"""A frame as the interpreter writes it when a fatal signal ends it: those of an exception have a comma before ``in``."""
+
 LONE_FRAMES = 2
 """A warning that names its place shows one frame."""
 
@@ -328,7 +331,10 @@ class TracebackCapture:
             if raised is not None and not self.emitted:
                 self._emit(self.started, raised, log, is_last=True)
                 return
-            log.event("traceback_cut", "symptom", self.started, self.stack.place())
+            fields = self.stack.place()
+            if _OF_A_DUMP.search(self.started.text):
+                fields["dump"] = True
+            log.event("traceback_cut", "symptom", self.started, fields)
 
     def _announced(self) -> Raised | None:
         """What the header says of an exception whose own line was cut off, where its class alone tells something."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from analyzer.ingest.names import METRICS, canonical_metric
@@ -27,16 +28,17 @@ _LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\ufe00-\ufe0f\uffdd-\U0
 _NOT_LATIN = r"[^\x00-\xbf\uffdd-\U0010ffff]"
 _WORD = (
     _LETTER
-    + r"[\w]{0,60}(?:(?:[/@.+]|--?|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|[./]\d{1,3}_\w{1,30}){0,8}"
+    + r"[\w]{0,60}(?:(?:[/@.+]|--?|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|-\d{1,2}(?= ?[:=])|[./]\d{1,3}_\w{1,30}){0,8}"
 )
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
-_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_])"
+_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_](?![a-z_]{2,19} ?[:=]))"
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 SIGNED = LazyRegex(
-    rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
+    # a word before a sign may begin right behind a number, where the value before it ends without a blank
+    rf"(?:(?<![\w/.{INT}{FLOAT}{TIME}])|(?<=[{INT}{FLOAT}])(?=(?!(?:min|sec|hours?) ?[:=])[a-z_]{{3,20}} ?[:=]))[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
     rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is ){_OPEN}(?P<value>{_NUMBER})"
 )
 BESIDE = LazyRegex(
@@ -51,11 +53,15 @@ _PAIRS = LazyRegex(
 )
 """A line of nothing but names and numbers in turn, or what of it stands before a bar: each name is that of the number behind it."""
 
-_AFTER = LazyRegex(rf"(?P<value>{_NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
+_AFTER = LazyRegex(rf"(?P<value>{_NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - (?!{FLOAT})|$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
 _BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
 _NUMBERED = LazyRegex(rf"{INT} {{1,3}}{FLOAT}")
 """A whole number between a name and its value is part of the name, which a mask does not keep: ``Prec@5 01 77.5``."""
+_HYPHENED = LazyRegex(
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}-])(?P<name>{_NAME})(?P<of>)(?P<sign> {{0,3}}- {{0,3}})(?P<value>{FLOAT})(?!\.?[\w-])"
+)
+_INDEX = LazyRegex(r"(?<=[A-Za-z])-(?=\d{1,2}$)")
 _UNIT_AFTER = LazyRegex(_UNIT)
 _MEAN = LazyRegex(
     rf"(?:{_NUMBER}[a-z%]{{0,2}},? {{1,3}}|{FLOAT})\((?P<mean> {{0,8}}{_NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{_NUMBER})"
@@ -70,10 +76,13 @@ _SPACED = LazyRegex(
     rf"(?<=[:=])\s{{0,4}}(?P<first>{FLOAT})(?P<rest>(?:(?:, ?|\t| {{1,3}}){FLOAT}){{1,39}})(?=\s{{0,8}}(?:[;|]|$))"
 )
 """Several decimals behind one sign, to the end of a cell: ``f1 scores: 0.5 0.25 0.75``."""
-_IN_PAIRS = LazyRegex(
-    rf"(?<=[(|])(?: ?(?!(?i:of|is|was|by|from|than|after|to|at|in|and|or|vs|with|for|on|took|over|under|below|above)\b)[A-Za-z][\w./@-]{{0,40}} {{1,3}}{FLOAT}%?,?){{2,12}}(?= ?[)|])"
+_NO_NAME = (
+    r"(?!(?i:of|is|was|by|from|than|after|to|at|in|and|or|vs|with|for|on|took|over|under|below|above)\b)"
 )
-"""Names and decimals in turn between brackets or strokes, each name that of the number behind it: ``(policy 0.5 value 0.25)``."""
+_IN_PAIRS = LazyRegex(
+    rf"(?<=[(|])(?: {{0,2}}[A-Za-z]\w{{0,20}}(?= [A-Za-z]))?(?: {{0,2}}{_NO_NAME}[A-Za-z][\w./@-]{{0,40}} {{1,3}}{FLOAT}%?,?){{2,12}}(?= ?(?:[)|]|$))"
+)
+"""Names and decimals in turn between brackets or strokes, each name that of the number behind it: ``(policy 0.5 value 0.25)``, ``| grad a 0.5 b 0.25``."""
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
 _LOSSES = LazyRegex(r"(?i)loss(?:es)?$")
@@ -201,8 +210,8 @@ def _of_classes(first: Field, more: int) -> dict[int, Field]:
 
 
 def _signed(text: str) -> Iterator[Field]:
-    for match in SIGNED.finditer(text):
-        name = trimmed(_behind_rate(text, match.start(), match["name"]), most=4)
+    for match in (*SIGNED.finditer(text), *_hyphened(text)):
+        name = _INDEX.sub("_", trimmed(_behind_rate(text, match.start(), match["name"]), most=4))
         unit = _unit(text, match.end("value"))
         known = match["sign"] != " is " or read_name(name).quantity or canonical_metric(name) in METRICS
         if not name or unit is None or not known:
@@ -215,6 +224,17 @@ def _signed(text: str) -> Iterator[Field]:
         yield Field(
             slot_at(text, match.start("value")), name, unit, signed=True, over=_over(text, match.start("value")), start=match.start(), more=match["name"].count(" ") if long else 0
         )  # fmt: skip
+
+
+def _hyphened(text: str) -> list[re.Match[str]]:
+    """Names and decimals with a hyphen between them: it is a sign behind a known name, and in a row of such pairs one of which is known."""
+    found = [match for match in _HYPHENED.finditer(text) if trimmed(match["name"], most=4)]
+    known = [match for match in found if read_name(match["name"]).quantity or is_score(match["name"])]
+    joined = [match for match in found if match["sign"] == "-"]
+    is_row = len(joined) > 1 and any(match in known for match in joined)
+    return [
+        match for match in found if (match in joined and is_row) or (match in known and match not in joined)
+    ]
 
 
 def _of(name: str, of: str) -> str:
@@ -378,7 +398,7 @@ _CELLS = "|;,\t\u00b7\u2022"
 """What parts the cells of a row."""
 _BEFORE_PHASE = frozenset({"", "|", ":", ",", INT})
 """What stands before a number that is called by its phase alone: the edge of a cell or of the line, or the number of the epoch."""
-_TIMES, _OF_TIME = word_set("time took elapsed duration"), word_set("time took taken elapsed duration cost epoch s sec secs seconds")  # fmt: skip
+_TIMES, _OF_TIME = word_set("time took elapsed duration"), word_set("time took taken elapsed duration cost epoch for s sec secs seconds")  # fmt: skip
 _OF_ONE, _OF_ALL = (
     word_set("step iter iteration batch"),
     word_set("eta remaining remain left avg total train"),

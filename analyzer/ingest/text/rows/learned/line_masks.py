@@ -20,7 +20,8 @@ from analyzer.record import NamedTuple
 INT, FLOAT, TIME = "\x01", "\x02", "\x03"
 
 _NUMBERS = LazyRegex(
-    r"(?<![A-Za-z0-9_.@])(?<![tT]op-)("
+    # an index that a hyphen joins to a word, before the sign of a decimal, is part of the name: "part-2: 0.5"
+    r"(?<![A-Za-z0-9_.@])(?<![tT]op-)(?!(?<=[A-Za-z]-)\d{1,2} ?[:=] {0,3}(?:-?\d{1,6}\.\d|-?[nN]a[nN]\b))("
     r"\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)?|\d{1,3}:\d\d(?::\d\d|:\d(?=\.))?(?:\.\d{1,6})?(?![\d:])(?: ?[AP]M\b)?"
     r"|[-+]?(?:(?!(?<=\[)\d{1,3},\d{3}\])[1-9]\d{0,2}(?:,\d{3}){1,5}(?!\d|,\d)(?:\.\d{1,6})?"
     r"|(?:\d{1,320}(?:\.\d{1,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?(?!\.#)|1\.#(?:IND|QNAN|INF)0{0,12}"

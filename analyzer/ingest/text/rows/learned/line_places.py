@@ -23,7 +23,7 @@ _EPOCH = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>epochs?|ep|e)(?:\.| n[or]\.?|[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
 )
 _EPOCH_FLOAT = LazyRegex(
-    rf"(?i)(?<!over )(?<!per )(?<!of )(?<!the )(?<!this )\bepochs?\s{{0,3}}[:=]?\s{{0,3}}{FLOAT}"
+    rf"(?i)(?<!over )(?<!per )(?<!of )(?<!for )(?<!the )(?<!this )\bepochs?\s{{0,3}}[:=]?\s{{0,3}}{FLOAT}"
 )
 # A number before its word: "200/ 2983 batches", "100 steps", "batch 100 of epoch 1".
 _OF_EPOCH = LazyRegex(

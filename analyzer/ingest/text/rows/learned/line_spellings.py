@@ -8,19 +8,19 @@ from __future__ import annotations
 import re
 
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name, says_no_quantity, word_set
+from analyzer.model.name_words import says_no_quantity, word_set
 
 _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf)|1\.#(?:IND|QNAN|INF)0{0,12})"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
-    r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|(?:rn|ain|al|est)_[a-z]{2,8} {1,3}\d|\d\.\d{1,12}f-?\d|[a-zA-Z]-\d{1,2} ?[:=]|, \d{1,3}: -?\d|[Tt]rain(?:ing)?[:=] {0,4}-?[\dn]|[tT]ensor[(:]|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|[(\[]'?(?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
+    r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|(?:rn|ain|al|est)_[a-z]{2,8} {1,3}\d|\d\.\d{1,12}f-?\d|, \d{1,3}: -?\d|[Tt]rain(?:ing)?[:=] {0,4}-?[\dn]|[tT]ensor[(:]|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|[(\[]'?(?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|\((?:last |over )?\d{1,6} [a-z]|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|oss: [a-z]|oss (?:\[|of )\d"
     r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss|time|acc|racy|rror|core|ppl|lr)-?\d| - {1,3}\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr)(?: ?- ?)?\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -64,13 +64,9 @@ _RUN_ON = LazyRegex(
     rf"(?i)(?<![A-Za-z0-9_/.-])((?:(?:epoch|train(?:ing)?|tr|{_HELD_OUT}|eval|avg|mean|total|running)_){{0,3}}(?:loss|time|acc(?:uracy)?|error|cost|ppl|score|reward|lr))(\d{{1,9}}\.\d{{2,20}}(?:e[-+]?\d{{1,3}})?)(?!\w|\.\w)"
 )
 """A name and its number without anything between them; one of a file goes on behind the number."""
-_COUNTED = LazyRegex(r"(?i)(?<![\w/.-])(epoch|step|iter|iteration|batch)(?:-| - )?(\d{1,9})(?![\w.-])")
-_HYPHENS = LazyRegex(r"(?<![\w/.-])([A-Za-z]\w{1,30})-(\d{1,6}\.\d{2,20}(?:e[-+]?\d{1,3})?)(?![\w-]|\.\w)")
-"""Names and decimals with a hyphen between them: ``Train_loss-0.625, Train_f1-0.5``."""
-_SPACED_HYPHEN = LazyRegex(
-    r"(?i)\b((?:loss|acc(?:uracy)?|error|cost|ppl|perplexity|f1|auc|dice|iou|miou|psnr|ssim|mae|mse|rmse|reward|score|lr)) {1,3}- {1,3}(?=\d{1,6}\.\d{1,20}(?!\.\d))"
+_COUNTED = LazyRegex(
+    r"(?i)(?<![\w/.-])(?:(epoch|step|iter|iteration|batch)(?:-| - )?|(episode|round|generation|trial|update|fold)-)(\d{1,9})(?![\w.-])"
 )
-"""A hyphen for a sign, where a known word stands before it; elsewhere it parts two pairs: ``Loss - 0.625 Acc - 0.5``."""
 _ORDINAL = LazyRegex(
     r"(?<![\w.])(\d{1,9})(?:(?:st|nd|rd|th)[ -]|-(?=epoch))((?:mini[ -]?)?batch|epoch|step|iter(?:ation)?|episode|round|generation)\b"
 )
@@ -105,7 +101,7 @@ _LISTED_NAMES = LazyRegex(
     rf"(?<![\w./,])(?P<names>[A-Za-z]\w{{2,40}}(?:,[A-Za-z]\w{{2,40}}){{1,7}}) {{1,3}}(?P<values>{_NUMBER}(?: {{1,3}}{_NUMBER}){{1,7}})(?![\w.])"
 )
 _NAMES_FIRST = LazyRegex(
-    rf"(?<![\w./,'\"])(?P<names>[A-Za-z][\w@-]{{0,30}}(?:, ?[A-Za-z][\w@-]{{0,30}}){{1,8}}) {{0,3}}(?:[=-]{{1,4}}>|[:=]) {{0,3}}(?P<values>{_NUMBER}(?:(?:, ?| {{1,3}}){_NUMBER}){{1,7}}),?(?![\w.])"
+    rf"(?<![\w./,'\"])(?P<names>[A-Za-z][\w@-]{{0,30}}(?:, ?[A-Za-z][\w@-]{{0,30}}){{1,8}}) {{0,3}}(?:[=-]{{1,4}}>|[:=-]) {{0,3}}(?P<values>{_NUMBER}(?:(?:, ?| {{1,3}}){_NUMBER}){{1,7}}),?(?![\w.])"
 )
 _POINT_AHEAD = LazyRegex(r"(?<=[:=])(\s{0,3})\.(?=\d{1,9}\.\d)")
 """A full stop between a sign and a number that has its own: ``acc:.0.25``."""
@@ -156,7 +152,7 @@ _ANGLED = LazyRegex(
 )
 _AT_ONCE = LazyRegex(
     rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?)?(?P<paren>\()?(?<![\w./|])(?P<names>[A-Za-z]\w{{0,15}}(?P<by>[/|])[A-Za-z]\w{{0,15}}(?:(?P=by)[A-Za-z]\w{{0,15}}){{0,6}})(?(paren)\))"
-    rf"(?: (?P<behind>[A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}}){{0,2}}?))? ?[:=]? {{0,3}}(?P<values>{_NUMBER}(?: ?(?P=by) ?{_NUMBER}){{1,7}})(?![\w/|]|\.\w)"
+    rf"(?: (?P<behind>[A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}}){{0,2}}?))?(?: ?[:=]? {{0,3}}| - )(?P<values>{_NUMBER}(?: ?(?P=by) ?{_NUMBER}){{1,7}})(?![\w/|]|\.\w)"
 )
 _IN_BRACKETS = LazyRegex(
     rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?:? ?)?(?P<paren>[(\[])(?P<names>[A-Za-z][\w@.-]{{0,30}}(?P<by>, ?)[A-Za-z][\w@.-]{{0,30}}(?:(?P=by)[A-Za-z][\w@.-]{{0,30}}){{0,6}})[)\]] ?[:=/] ?[(\[](?P<values>{_NUMBER}(?:(?P=by){_NUMBER}){{1,7}})[)\]]"
@@ -197,9 +193,6 @@ _TWO_SPACED = LazyRegex(
 _PART_OF_PHASE = LazyRegex(rf"(?<![\w/.])(trn|train|{_HELD_OUT})_([a-z]{{2,8}})(?= {{1,3}}{_NUMBER} [a-z])")
 _POWER = LazyRegex(r"(?<![\w.])([-+]?\d{1,9}\.\d{1,12})f(-?\d{1,2})(?![\w.])")
 """A number of single precision as Julia prints it: ``0.5f0``, ``1.0f-5``."""
-_HYPHENED = LazyRegex(
-    r"(?i)(?<![\w/.-])((?!e(?:poch|p)?-|step|iter|it-|batch|mini|top-|fold|round|gen|trial|episode|update|rank|gpu|worker|version|v-)[a-z][a-z_]{0,20})-(\d{1,2})(?= ?[:=] {0,3}-?\d{1,6}\.\d)"
-)
 _OF_NUMBERED = LazyRegex(
     rf"(?<![\w/.])(?P<name>[A-Za-z]\w{{1,30}})(?P<value> ?[:=] ?{_NUMBER}(?: ?\({_NUMBER}\))?)(?P<rest>(?:, \d{{1,3}}: {_NUMBER}){{2,40}})(?![\w.])"
 )
@@ -298,8 +291,8 @@ def plain_spelling(text: str) -> str:
     ('train MSE: 0.5, validation MSE: 0.75', 'Results: train: 0.5, val: 0.75')
     >>> plain_spelling("epoch 2, train 2.25|0.5, val 2.5|0.25"), plain_spelling("train 0.5 | 3 left")
     ('epoch 2, train: 2.25, train_2: 0.5, val: 2.5, val_2: 0.25', 'train 0.5 | 3 left')
-    >>> plain_spelling("loss = 0.5f0, lr 1.5f-4"), plain_spelling("part-2: 0.5, part-3: 0.25"), plain_spelling("Epoch-2: 0.5")
-    ('loss = 0.5e0, lr 1.5e-4', 'part_2: 0.5, part_3: 0.25', 'Epoch 2: 0.5')
+    >>> plain_spelling("loss = 0.5f0, lr 1.5f-4"), plain_spelling("round-3: 0.25"), plain_spelling("Epoch-2: 0.5")
+    ('loss = 0.5e0, lr 1.5e-4', 'round 3: 0.25', 'Epoch 2: 0.5')
     >>> plain_spelling("dice: 0.5(0.5), 0: 0.9, 1: 0.1, 2: 0.5"), plain_spelling("bins: 3, 10: 5, 40: 9")
     ('dice: 0.5(0.5), dice_0: 0.9, dice_1: 0.1, dice_2: 0.5', 'bins: 3, 10: 5, 40: 9')
     >>> plain_spelling("Epoch 2: 0.5 train, 0.25 val"), plain_spelling("mean reward over last 10 episodes = 0.5")
@@ -327,7 +320,7 @@ def plain_spelling(text: str) -> str:
     if _ODD.search(text) is None:
         return text
     text = _OVER_SAMPLES.sub(r"\1", _EMPHASIS.sub(r"\2", text))
-    text = _HYPHENED.sub(r"\1_\2", _POWER.sub(r"\1e\2", text))
+    text = _POWER.sub(r"\1e\2", text)
     text = _SUM.sub(_of_terms, _SCORED.sub("loss", text))
     if text.endswith(")") and ") = (" in text:  # what Julia shows of a tuple
         text = _TUPLES.sub(_each, _CALL.sub("", text))
@@ -346,11 +339,7 @@ def plain_spelling(text: str) -> str:
         text = _LISTED.sub(r"\g<name>: ", text)
     text = _INSIDE.sub(r"step \2, \1: ", text)
     text = _OVER_STEPS.sub("", _INDEXED.sub(r"step \2, \1: ", text))
-    text = _RANKED.sub(r"\1\2", _RUN_ON.sub(r"\1 \2", _COUNTED.sub(r"\1 \2", text)))
-    hyphened = [match[1] for match in _HYPHENS.finditer(text)] if "-" in text else []
-    if len(hyphened) > 1 and any(read_name(name).quantity or is_score(name) for name in hyphened):
-        text = _HYPHENS.sub(r"\1: \2", text)
-    text = _SPACED_HYPHEN.sub(r"\1: ", text) if " - " in text else text
+    text = _RANKED.sub(r"\1\2", _RUN_ON.sub(r"\1 \2", _COUNTED.sub(_spaced, text)))
     if len(_GLUED.findall(text)) > 1:  # a single one is the name of a file
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
@@ -378,6 +367,11 @@ def _beside_phases(text: str) -> str:
         text = _TWO_SPACED.sub(r"\1: \2, \1_2: \3, ", text)
     text = _BEFORE_PHASES.sub(r"\2: \1, \4: \3", _OVER_SOME.sub("", _OVER_LAST.sub("", text)))
     return _OF_PHASES.sub(_of_phases, _PART_OF_PHASE.sub(r"\1 \2", text))
+
+
+def _spaced(match: re.Match[str]) -> str:
+    """A counter and its number, which were written as one word."""
+    return f"{match[1] or match[2]} {match[3]}"
 
 
 def _rate_of(match: re.Match[str]) -> str:

@@ -6,10 +6,11 @@ from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP
 from analyzer.ingest.text.rows.learned.asides import OF_EPOCH
 from analyzer.ingest.text.rows.learned.line_fields import Field, is_time, telling
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_phases import floats
 from analyzer.ingest.text.rows.learned.line_places import Place
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name, word_set, words_of
+from analyzer.model.name_words import is_score, read_name, says_no_quantity, word_set, words_of
 
 _SIGNS = frozenset(
     {"loss", "eval_loss", "grad_norm", "loss_scale", "perplexity", "eval_perplexity", "reward_mean", "accuracy", "eval_accuracy"}
@@ -99,3 +100,37 @@ _CLOCKS = word_set(
     "eta remaining remain left elapsed time timer wall epoch epochs step steps iter ep best took duration timestamp date s sec ms seconds hours h min mem memory"
 )
 """Words of names that say where a row stands and what is left, and of times that nobody can attribute."""
+
+
+def without_the_rest(piece: str, fields: list[Field]) -> str:
+    """A row without what a sentence adds to it: behind several decimals with signs, the first of which begins the line."""
+    measured = floats(piece)
+    told = [found for found in fields if found.signed and found.slot in measured]
+    if len(told) < PAIRS_OF_A_ROW or piece[: told[0].start].strip():
+        return piece
+    ends = [at for at, sign in enumerate(piece) if sign in {INT, FLOAT, TIME}]
+    return piece[: ends[told[-1].slot] + 1]
+
+
+PAIRS_OF_A_ROW = 2
+"""Pairs that a sentence does not begin with."""
+
+
+_CLASS = LazyRegex(
+    r"(?i)^\W{0,8}(?P<name>(?:class|category)_\d{1,4}|(?:class|category):? {1,3}(?P<word>[a-z][\w-]{0,30}))(?:(?<=\d)[\s:,|-]{1,20}|\s{0,20}[:,|]\s{0,20}| {2,40})[a-z]"
+)
+"""A line of one class, by its number or its word, before what was measured of it: ``Class_3 IoU: 0.5``, ``class wall   IoU: 0.5``."""
+
+
+def of_a_class(piece: str, fields: list[Field]) -> list[Field]:
+    """What was measured of one class, with its name: it is not that of all."""
+    match = _CLASS.match(piece)
+    if match is None:
+        return fields
+    name = match["word"] or match["name"]
+    if read_name(name).quantity or is_score(name) or all(map(says_no_quantity, words_of(name))):
+        return fields  # "class accuracy : 0.5"
+    return [
+        found if found.name.startswith(name) else found._replace(name=f"{found.name}_{name}")
+        for found in fields
+    ]

@@ -137,7 +137,7 @@ class TemplateRows(Learnable):
         masked = mask(text)
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             self._unnamed.head(text)
-            if HELD_OUT_HEADING.match(text):
+            if self._heads_evaluation(text, masked):
                 self._evaluations.begin(line.number, text)
             elif TRAINING_HEADING.match(text):
                 self._evaluations.end()
@@ -192,12 +192,20 @@ class TemplateRows(Learnable):
         """Whether a line is worth being offered although it holds none of the literals."""
         masked = mask(text[:MAX_CHARACTERS])
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
-            return any((HELD_OUT_HEADING.match(text), TRAINING_HEADING.match(text), phase_columns(text)))
+            return any(
+                (self._heads_evaluation(text, masked), TRAINING_HEADING.match(text), phase_columns(text))
+            )
         if is_bare_heading(text):
             return True
         template = self._template(masked)
         rows = template.rows and template.idle < IDLE_LINES
         return bool(rows or template.columns or template.heading or template.held_out_heading)
+
+    def _heads_evaluation(self, text: str, masked: Masked) -> bool:
+        """Whether a line without a number is the heading of an evaluation, in whatever language."""
+        if text.isascii():
+            return HELD_OUT_HEADING.match(text) is not None
+        return self._template(masked).held_out_heading
 
     def _template(self, masked: Masked) -> Template:
         template = self._templates.get(masked.key)
@@ -421,7 +429,7 @@ class TemplateRows(Learnable):
         if (
             names >= {"loss", "eval_loss"} or names >= {"perplexity", "eval_perplexity"}
         ) and row.words <= WORDS_BESIDE_BOTH:
-            self._write(known, Where(None), line, log)
+            self._write(values if row.sure else known, Where(None), line, log)
             return True
         if not known and row.told and not row.words:
             return self._named_alone(template, values, line, log)

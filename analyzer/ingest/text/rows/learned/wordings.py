@@ -29,7 +29,15 @@ from analyzer.ingest.text.rows.learned.line_phases import (
     phases_alone,
 )
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
-from analyzer.ingest.text.rows.learned.quantities import PLAIN, as_held_out, is_sign, is_speed, with_company
+from analyzer.ingest.text.rows.learned.quantities import (
+    PLAIN,
+    as_held_out,
+    is_sign,
+    is_speed,
+    of_a_class,
+    with_company,
+    without_the_rest,
+)
 from analyzer.ingest.text.rows.learned.unnamed_columns import COLUMNS, RIGHT
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
@@ -37,7 +45,6 @@ from analyzer.model.name_words import (
     is_running_mean,
     is_score,
     read_name,
-    says_no_quantity,
     word_set,
     words_of,
 )
@@ -61,12 +68,14 @@ _TRAINING = LazyRegex(r"(?i)\btrain")
 _NAMES_DATA = LazyRegex(
     r"(?i)\b(?:performance|results?|metrics|on|test|validation|eval(?:uation)?|dev|set|data|split)\b"
 )
-_SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?!(?i:pass|epoch|step|iter)\b)(?=[A-Za-z][\w@./-]{{0,20}}:? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
+_SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?!(?i:pass|epoch|step|iter)\b)(?=[A-Za-z][\w@./-]{{0,20}}(?: -|:)? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
 """How estimators, and loops over ImageNet, sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
 HELD_OUT_HEADING = LazyRegex(
     r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|val(?:id(?:at(?:ion|ing|e))?)?|test(?:ing)?)(?!(?:[ _-]set)?\W{0,3}\x01\W{0,40}$)"
     r"(?:[ :_-] ?(?:res(?:ults?)?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}(?: with \[[^\]]{0,200}\])?\W{0,40}$"
 )
+_FOREIGN_HEADING = LazyRegex(r"^[^A-Za-z]{0,40}(?:val|validation|test|eval)\b[^A-Za-z]{0,20}: {0,3}$")
+"""The same among words of another script, of which only the telling one is known."""
 TRAINING_HEADING = LazyRegex(
     r"(?i)^\W{0,40}train(?:ing)?(?: (?:res(?:ults?)?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|the)){0,4}\W{0,40}$"
 )
@@ -200,7 +209,7 @@ def learn(masked: Masked) -> Template:
             template.evaluates = _HELD_OUT.search(text) is not None
             template.bar = _BAR_ALONE.search(text) is not None
         template.right = right
-        template.held_out_heading = HELD_OUT_HEADING.match(text) is not None
+        template.held_out_heading = any((HELD_OUT_HEADING.match(text), _FOREIGN_HEADING.match(text)))
     return template
 
 
@@ -237,7 +246,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     lone = fields[0] if len(found_all) == len(fields) == 1 and place.step >= 0 else None
     if lone is not None and lone.signed and lone.name.lower() in _TOTALS and FLOAT in piece[lone.start :]:
         fields = [lone._replace(name="total_loss")]  # "[epoch: 1/90, iter: 50/448] total: 1.25"
-    fields = _phased(piece, _of_a_class(piece, fields))
+    fields = _phased(piece, of_a_class(piece, fields))
     times = [found for found in found_all if found not in fields and is_time(found)]
     if not (_values(fields) or _times_an_epoch(place, found_all, times)):
         return None
@@ -253,7 +262,8 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
     separated = any(found.signed for found in fields) or piece.count("|") >= STROKES_OF_A_ROW
-    words = _other_words(piece, place, found_all) - (len(_NAMES_DATA.findall(ahead)) if held_out else 0)
+    words = _other_words(without_the_rest(piece, fields), place, found_all)
+    words -= len(_NAMES_DATA.findall(ahead)) if held_out else 0
     known = any(is_sign(name) or ((place or held_out) and is_score(name)) for name in names)
     wordy = words > (MAX_OTHER_WORDS if separated else MAX_OTHER_WORDS_UNSEPARATED)
     begins = bool(place) and not _WORD.search(ahead[: place.start])
@@ -280,26 +290,6 @@ def _with_asides(piece: str, first: int, place: Place, values: list[Value]) -> l
 def _times_an_epoch(place: Place, fields: list[Field], times: list[Field]) -> bool:
     """Whether nothing but the time of a whole epoch is told: ``Epoch: 3 | Epoch Time: 29.04 s``."""
     return len(fields) == len(times) == 1 and times[0].signed and place.epoch >= 0 and place.step < 0
-
-
-_CLASS = LazyRegex(
-    r"(?i)^\W{0,8}(?P<name>(?:class|category)_\d{1,4}|(?:class|category):? {1,3}(?P<word>[a-z][\w-]{0,30}))(?:(?<=\d)[\s:,|-]{1,20}|\s{0,20}[:,|]\s{0,20}| {2,40})[a-z]"
-)
-"""A line of one class, by its number or its word, before what was measured of it: ``Class_3 IoU: 0.5``, ``class wall   IoU: 0.5``."""
-
-
-def _of_a_class(piece: str, fields: list[Field]) -> list[Field]:
-    """What was measured of one class, with its name: it is not that of all."""
-    match = _CLASS.match(piece)
-    if match is None:
-        return fields
-    name = match["word"] or match["name"]
-    if read_name(name).quantity or is_score(name) or all(map(says_no_quantity, words_of(name))):
-        return fields  # "class accuracy : 0.5"
-    return [
-        found if found.name.startswith(name) else found._replace(name=f"{found.name}_{name}")
-        for found in fields
-    ]
 
 
 def _phased(text: str, fields: list[Field]) -> list[Field]:
@@ -428,6 +418,8 @@ def _plainer(name: str, old: str) -> bool:
 
 
 def _fits(canonical: str, unit: str) -> bool:
+    if canonical in {"loss", "eval_loss"}:
+        return unit == "%"  # some print all they measure so
     if canonical in METRICS:
         return unit in _UNITS.get(METRICS[canonical].unit, ())
     return unit in {"%", "s", "ms", "MB", "GB", "MiB", "GiB"}
@@ -453,7 +445,7 @@ _OF_PRINTING = LazyRegex(
 )
 """What a logger, the text of a tensor and a list of classes put around words and numbers; and rates, whose units are no words."""
 _OTHER_PAIR = LazyRegex(
-    rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?(?: (?:is|are|was)\b)?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}](?:\[\w{{1,8}}\]|[\w%/]{{0,12}})(?: [A-Za-z]{{1,9}}/\w{{1,9}}| (?:s|secs?|seconds|mins?|minutes|ms|hours?)\b)?"
+    rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?(?: (?:is|are|was)\b)?\s{{0,3}}[:=-]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}](?:\[\w{{1,8}}\]|[\w%/]{{0,12}})(?: [A-Za-z]{{1,9}}/\w{{1,9}}| (?:s|secs?|seconds|mins?|minutes|ms|hours?)\b)?"
 )
 
 
