@@ -6,7 +6,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of
 from analyzer.detect.curve import has_steps
-from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.numerics.bad_points import grow_from_row_to_row, loss_points
 from analyzer.detect.robust import noise
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
@@ -43,6 +43,8 @@ def detect(view: RunView, out: FactWriter) -> None:
     if points is None:
         return
     good = points.curve()
+    if view.curve("step_time_s") is not None:
+        out.put("by_length", view.once(grow_from_row_to_row), ends_of(good))
     if len(good) < MIN_POINTS:
         return
     values = good.value[good.value.size // 20 :]  # the descent of the first steps belongs to no cycle

@@ -11,7 +11,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import has_steps
-from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.numerics.bad_points import grow_from_row_to_row, loss_points
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.curves.progress import scored_best_at_end
 from analyzer.detect.curves.trend import steadily_falls
@@ -128,7 +128,8 @@ def _trend(out: FactWriter, view: RunView, good: Series) -> None:
         if curve is not None and len(curve)
     )
     out.put("astronomical", beyond, ends_of(good))
-    grew = diverges(values) and not scored_best_at_end(view)  # spaCy adds up its losses between evaluations
+    # spaCy adds up its losses between evaluations; longer samples cost more
+    grew = diverges(values) and not scored_best_at_end(view) and not view.once(grow_from_row_to_row)
     out.put("diverged", beyond or grew, refs_at(good, [len(good) - 1, 0, int(values.argmin())]))
     if values.size < PARTS or float(np.abs(values).max()) > 1e150:  # beyond, differences of squares overflow
         return

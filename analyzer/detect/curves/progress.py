@@ -12,7 +12,7 @@ from analyzer.detect.base import FactWriter, RunView, ends_of, refs_at
 from analyzer.detect.curve import from_first_count, take
 from analyzer.detect.curves.anew import began_anew, epochs_began_anew
 from analyzer.detect.curves.evaluation import evaluations
-from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.numerics.bad_points import grow_from_row_to_row, loss_points
 from analyzer.detect.curves.score_gains import (
     HALVED,
     SOME,
@@ -139,7 +139,7 @@ def detect(view: RunView, out: FactWriter) -> None:
         _in_a_line(out, view, loss, scored)
         _begins(out, view, loss[0])
         batches = held_out is None and loss[1].of_few_batches() and begins_in_the_middle(view, loss[0])
-        if not batches:
+        if not batches and not view.once(grow_from_row_to_row):
             _breaks(out, *loss, grows_with_score=scored_best_at_end(view))
         _level_change(out, view, *loss)
         anew, refs = began_anew(view, *loss, None if held_out is None else held_out[0])

@@ -59,3 +59,19 @@ def test_the_length_is_compared_with_the_epoch():
 
 def test_a_short_curve_says_nothing():
     assert not any(name.startswith("signal.order") for name in RunMaker().log({"loss": descent(60)}).plain())
+
+
+@pytest.mark.parametrize(
+    ("times", "by_length"),
+    [
+        ([0.4 + 0.1 * (row // 3) + 0.01 * (row % 2) for row in range(18)], True),
+        ([0.4 + 0.001 * (row % 3) for row in range(18)], False),  # a loss that runs away takes no more time
+    ],
+)
+def test_batches_that_take_longer_and_cost_more_from_row_to_row(times, by_length):
+    losses = [2.0 + 0.6 * row + (row % 3) * 0.4 for row in range(18)]
+
+    facts = RunMaker().log({"loss": losses, "step_time_s": times}, first=400).plain()
+
+    assert facts["signal.order.by_length"] is by_length
+    assert facts["signal.loss.diverged"] is not by_length

@@ -159,6 +159,13 @@ def test_the_first_row_of_an_odd_form(form, told):
     assert {name: points(run, name)[0][1] for name in told} == pytest.approx(told)
 
 
+@pytest.mark.parametrize("sign", ["\x01", "\x02", "\x03"])
+def test_signs_of_the_mask_in_a_line_of_another_script_are_no_numbers(sign):
+    text = "Epoch 1/9\n验证" + sign + "结果:\nloss: 0.5\n验证" + sign + "3:\nloss: 0.25\n"
+
+    assert {"loss", "eval_loss"} & set(read_text(text).metrics.names)
+
+
 def test_workers_write_their_episodes_as_they_end(tmp_path):
     rows = [(1, 50), (2, 50), (3, 6), (2, 40), (3, 30), (4, 50)]
     (tmp_path / "training_log.csv").write_text(

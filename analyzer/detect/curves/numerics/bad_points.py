@@ -35,8 +35,9 @@ from analyzer.detect.curve import (
     spacing,
     take,
 )
+from analyzer.detect.curves.trend import trend
 from analyzer.model.arrays import Mask, Values
-from analyzer.model.ranked import distinct_of
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.tables import NULL_INT, Event, Series
 from analyzer.record import NamedTuple
 
@@ -60,6 +61,15 @@ ENDING_BAD = 3
 
 FROZEN_ROWS = 5
 """Equal learning rates in a row that count as frozen: four updates that a moving schedule did not see."""
+
+LENGTH_ROWS = 12
+"""Rows in which an order shows; an epoch of a few batches holds no more."""
+
+BOTH = 2.5
+"""Deviations of the order of all pairs from chance, of times and of losses: one in eighty for each, and of both at once far fewer."""
+
+LONGER = 1.5
+"""Half again the time for one step: a host under load makes no step that much slower in step with the loss."""
 
 
 class BadPoints(NamedTuple):
@@ -361,3 +371,30 @@ def is_mean_of_nothing(view: RunView, series: Series) -> bool:
         event.ref.source == source and since <= (event.ref.line or 0) <= until
         for event in view.events("mean_of_nothing")
     )
+
+
+def grow_from_row_to_row(view: RunView) -> bool:
+    """Whether times of steps and losses rise together: the samples come in the order of their length.
+
+    Updates that leave their range raise a loss as well, and take no more time for it.
+    """
+    if view.curve("step_time_s") is None:
+        return False
+    from analyzer.detect.speed.times import unit_times  # noqa: PLC0415  (few logs print the time of a step)
+
+    points, times = view.once(loss_points), unit_times(view.curve("step_time_s"), LENGTH_ROWS)
+    losses = None if points is None else points.curve()
+    if losses is None or times is None or len(losses) < LENGTH_ROWS:
+        return False
+    match = align(losses, times)
+    if not (match >= 0).all():
+        return False
+    taken = times.value[match]
+    third = taken.size // 3
+    longer = float(median_of(taken[-third:])) >= LONGER * float(median_of(taken[:third]))
+    return longer and _rises(taken) and _rises(losses.value)
+
+
+def _rises(values: Values) -> bool:
+    numbers = trend(values)
+    return numbers is not None and numbers.order >= BOTH and bool(np.isfinite(values).all())

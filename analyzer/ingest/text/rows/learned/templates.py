@@ -203,7 +203,7 @@ class TemplateRows(Learnable):
 
     def _heads_evaluation(self, text: str, masked: Masked) -> bool:
         """Whether a line without a number is the heading of an evaluation, in whatever language."""
-        if text.isascii():
+        if text.isascii() or masked.numbers or INT in text:
             return HELD_OUT_HEADING.match(text) is not None
         return self._template(masked).held_out_heading
 
