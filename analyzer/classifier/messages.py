@@ -2,7 +2,7 @@
 
 A corpus is folders of YAML files ``cause | further causes: [messages]``, the examples of all patterns with the cause that the rules
 bring them to, and labelled public logs, of which only the hashes of their pieces are kept (``samples/casebook/messages.parquet``). Where
-several causes are right for a message, the one that the rules bring it to is learned, else the first.
+several causes are right for a message, the one that the rules bring it to counts wholly, else the first (``ridge.FURTHER``).
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_matrix
 from sklearn.model_selection import GroupKFold
 
 from analyzer.casebook.labelled_words import read_labelled_words
+from analyzer.classifier.ridge import Ridge, fit_ridge, pack_ridge
 from analyzer.detect import run_detectors
 from analyzer.detect.failures.message_features import pieces
-from analyzer.detect.linear import pack_linear, probabilities
 from analyzer.errors import InputError
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
-from analyzer.model.arrays import Mask, Values
-from analyzer.record import NamedTuple, dataclass
+from analyzer.model.arrays import Mask
+from analyzer.record import dataclass
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import rank
 from analyzer.vocabulary.events import event_files
@@ -47,9 +45,6 @@ STRENGTH = 1.0
 
 Of 232 such logs of which no rule knew more than that something was raised, 1.0 brought 154 to the right cause and the regression 131.
 """
-
-TEMPERATURE = 0.08
-"""Of 0.06 to 0.1 the one whose pool with rules was wrong and sure least on 1,116 public failures, each set held out."""
 
 FOLDS = 3
 """A fit takes a minute."""
@@ -135,91 +130,42 @@ def _first(causes: Sequence[str], chosen: str | None) -> tuple[str, ...]:
     return tuple(sorted(causes, key=lambda cause: cause != chosen))
 
 
-class Fitted(NamedTuple):
-    """A ridge from the pieces of messages to their causes: 1 for the right one, 0 for the others."""
-
-    classes: npt.NDArray[np.str_]
-    known: dict[int, int]
-    rarity: Values
-    weights: Values
-    bias: Values
-
-    def shares(self, messages: Sequence[Collection[int]]) -> Values:
-        """Probability of each cause for some messages."""
-        scores = _matrix(messages, self.known, self.rarity) @ self.weights + self.bias
-        return np.asarray(probabilities(scores / TEMPERATURE))
-
-
 def train_messages(corpus: Corpus) -> tuple[dict[str, Any], dict[str, float]]:
     """The arrays of a model file, and what was measured on messages held out."""
     learned = [cause[0] for cause in corpus.causes]
     enough = Counter(learned)
     kept = [i for i, cause in enumerate(learned) if enough[cause] >= ENOUGH]
     messages = [corpus.pieces[i] for i in kept]
-    target = np.array([learned[i] for i in kept])
+    right = [corpus.causes[i] for i in kept]
     groups = np.array([corpus.groups[i] for i in kept])
-    first, three = _cross_validated(messages, target, groups, [corpus.causes[i] for i in kept])
-    model = _fitted(messages, target)
-    order = np.argsort(np.fromiter(model.known, dtype=np.uint32))
+    first, three = _cross_validated(messages, right, groups)
+    model = _fitted(messages, right)
     arrays = {
-        "causes": model.classes,
-        "pieces": np.sort(np.fromiter(model.known, dtype=np.uint32)),
-        "rarity": model.rarity[order].astype(np.float16),
-        **pack_linear(model.weights[order].T, model.bias),
-        "temperature": np.float64(TEMPERATURE),
+        "causes": model.labels,
+        "pieces": np.fromiter(model.place, dtype=np.uint32),
+        **pack_ridge(model),
     }
     return arrays, {
         "messages": float((groups == "").sum()),
         "logs": float((groups != "").sum()),
-        "causes": float(len(model.classes)),
+        "causes": float(len(model.labels)),
         "top1": float(first.mean()) if len(first) else 0.0,
         "top3": float(three.mean()) if len(three) else 0.0,
     }
 
 
-def _matrix(messages: Sequence[Collection[int]], known: Mapping[int, int], rarity: Values) -> csr_matrix:
-    """One row of length 1 per message."""
-    rows = [[known[piece] for piece in message if piece in known] for message in messages]
-    values = [rarity[row] / max(float(np.linalg.norm(rarity[row])), 1e-12) for row in rows]
-    ends = np.cumsum([0, *map(len, rows)])
-    return csr_matrix(
-        (np.concatenate(values), np.concatenate(rows).astype(np.int64), ends), shape=(len(rows), len(known))
-    )
-
-
-def _fitted(messages: Sequence[Collection[int]], target: npt.NDArray[np.str_]) -> Fitted:
+def _fitted(messages: Sequence[Collection[int]], right: Sequence[tuple[str, ...]]) -> Ridge:
     """The ridge over the pieces that weigh most in one over all pieces that two messages share."""
     counts = Counter(piece for message in messages for piece in message)
     shared = sorted(piece for piece, count in counts.items() if count > 1)
-    model = _ridge(messages, target, counts, shared)
+    model = fit_ridge(messages, right, shared, STRENGTH)
     told = np.linalg.norm(model.weights, axis=1) * model.rarity * np.sqrt([counts[piece] for piece in shared])
-    return _ridge(messages, target, counts, [shared[i] for i in np.argsort(-told)[:KNOWN_PIECES]])
-
-
-def _ridge(
-    messages: Sequence[Collection[int]],
-    target: npt.NDArray[np.str_],
-    counts: Mapping[int, int],
-    shared: Sequence[int],
-) -> Fitted:
-    """Solved over the messages, of which there are fewer than pieces."""
-    known = {piece: place for place, piece in enumerate(shared)}
-    rarity = np.log((1 + len(messages)) / (1 + np.array([counts[piece] for piece in shared]))) + 1
-    rows = _matrix(messages, known, rarity)
-    classes, column = np.unique(target, return_inverse=True)
-    wanted = np.eye(len(classes))[column]
-    bias = wanted.mean(axis=0)
-    alike = (rows @ rows.T).toarray()
-    alike[np.diag_indices_from(alike)] += STRENGTH
-    dual = cho_solve(cho_factor(alike, overwrite_a=True), wanted - bias)
-    return Fitted(classes, known, rarity, np.asarray(rows.T @ dual), bias)
+    most = [shared[i] for i in np.argsort(-told)[:KNOWN_PIECES]]
+    return fit_ridge(messages, right, sorted(most), STRENGTH)
 
 
 def _cross_validated(
-    messages: Sequence[Collection[int]],
-    target: npt.NDArray[np.str_],
-    groups: npt.NDArray[np.str_],
-    right: Sequence[tuple[str, ...]],
+    messages: Sequence[Collection[int]], right: Sequence[tuple[str, ...]], groups: npt.NDArray[np.str_]
 ) -> tuple[Mask, Mask]:
     """Of labelled logs held out, groups together: whether the first answer is right, and whether one of three is."""
     logs, own = np.flatnonzero(groups != ""), np.flatnonzero(groups == "")
@@ -227,9 +173,9 @@ def _cross_validated(
     folds = GroupKFold(FOLDS).split(logs, groups=groups[logs]) if len(set(groups[logs])) >= FOLDS else ()
     for seen, held in folds:
         known = np.concatenate([own, logs[seen]])
-        model = _fitted([messages[i] for i in known], target[known])
-        shares = model.shares([messages[i] for i in logs[held]])
-        best = model.classes[np.argsort(-shares, axis=1)[:, :3]]
+        model = _fitted([messages[i] for i in known], [right[i] for i in known])
+        scores = model.scores([messages[i] for i in logs[held]])
+        best = model.labels[np.argsort(-scores, axis=1)[:, :3]]
         hit += [[cause in right[i] for cause in row] for i, row in zip(logs[held], best, strict=True)]
     table = np.array(hit, bool).reshape(-1, 3)
     return np.asarray(table[:, 0]), np.asarray(table.any(axis=1))

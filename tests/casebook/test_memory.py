@@ -114,7 +114,10 @@ def test_a_cause_confirmed_twice_for_such_runs_is_named_where_no_rule_brings_it_
     found = {finding.cause.id: finding for finding in after.findings}
     screen = " ".join(CliRunner().invoke(app, ["diagnose", str(RUN)]).output.split())
 
-    assert "host-oom-kill" not in {f.cause.id for f in (*before.findings, *once.findings)}
+    # what logs of others with such words had is no more than a candidate
+    assert all(
+        f.probability < 0.05 for f in (*before.findings, *once.findings) if f.cause.id == "host-oom-kill"
+    )
     told = found["host-oom-kill"]
     assert told.seen_before.startswith("confirmed 3 times here since")
     assert "3 of them alike" in told.seen_before

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
-from sklearn.ensemble import ExtraTreesClassifier
 
 import analyzer
 from analyzer.casebook.record import CaseRecord
 from analyzer.classifier.likeness import labelled_marks, train_likeness
 from analyzer.detect.likeness.answer import ENOUGH_FACTS, likeness, read_likeness, shipped_likeness
 from analyzer.detect.likeness.marks import marks_of
-from analyzer.detect.likeness.trees import pack_trees, trees_of
-from analyzer.detect.linear import read_linear, write_linear
+from analyzer.detect.linear import write_linear
 from analyzer.errors import InputError
 from analyzer.expr import compile_condition
 from analyzer.model.diagnosis import ALIKE, LIKENESS
@@ -51,8 +48,14 @@ def test_what_tells_labels_apart_is_learned_and_survives_the_file(tmp_path):
 
     assert figures["top1"] > 0.95
     marks = marks_of(record(1, "", **{"signal.progress.kept": False, "signal.progress.broke": True}).facts)
-    assert model.labels[int(model.shares(marks).argmax())] == "loss-divergence"
-    assert float(model.shares(marks).sum()) == pytest.approx(1.0)
+    assert model.labels[int(model.scores(marks).argmax())] == "loss-divergence"
+
+
+def test_what_a_second_judge_said_is_learned_and_counts_as_right_nowhere():
+    runs = labelled_marks([record(n, "overfitting")._replace(second=("loss-plateau",)) for n in range(60)])
+
+    assert set(runs.taught) == {("overfitting", "loss-plateau")}
+    assert set(runs.right) == {frozenset({"overfitting"})}
 
 
 def test_a_crash_without_numbers_has_no_marks_and_too_few_runs_are_refused():
@@ -94,19 +97,6 @@ def test_the_shipped_model_names_causes_of_the_catalogue_and_bounds_its_word():
     assert 0 < sum(told) <= 1.0001
     few = dict(list(facts.items())[: ENOUGH_FACTS - 1])
     assert likeness([Signal("few", few)]) is None
-
-
-def test_trees_come_out_of_the_file_as_they_were_trained(tmp_path):
-    """Against scikit-learn itself, on marks that both saw and on none."""
-    rng = np.random.default_rng(0)
-    rows = rng.integers(0, 2, (200, 30)).astype(np.float32)
-    label = (rows[:, 0] + 2 * rows[:, 1]).astype(int)
-    fitted = ExtraTreesClassifier(20, min_samples_leaf=2, random_state=0).fit(rows, label)
-    write_linear(pack_trees(fitted), tmp_path / "trees.linear")
-    trees = trees_of(read_linear(tmp_path / "trees.linear"))
-
-    for row in (*rows[:20], np.zeros(30, np.float32)):
-        assert trees.shares(row > 0, 4) == pytest.approx(fitted.predict_proba(row[None])[0], abs=0.01)
 
 
 def test_candidates_decide_no_status_and_stay_below_one_half(tmp_path):

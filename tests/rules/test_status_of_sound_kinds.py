@@ -29,7 +29,10 @@ def test_folds_under_bare_headings_are_trainings_of_their_own(tmp_path):
 def test_a_loss_that_swings_within_one_training_is_told(tmp_path, heading):
     text = "".join(fold(heading if k == 0 else "", 400 * k) for k in range(5))
 
-    assert diagnose(tmp_path, text).findings[0].cause.id == "oscillating-loss"
+    found = diagnose(tmp_path, text)
+
+    assert found.status != "healthy"
+    assert "oscillating-loss" in [finding.cause.id for finding in found.findings[:3]]
 
 
 def clicks(auc, loss):
@@ -129,7 +132,7 @@ def test_training_samples_that_are_made_hard_and_teach_the_easy_ones_are_sound(t
         ("info_nce_loss", 1.0, "healthy"),
         ("xent loss", 1.0, "insufficient"),  # cross-entropy of classes
         ("train loss", 1.0, "insufficient"),  # of what no name says, no floor is known
-        ("contrastive loss", 0.2, "insufficient"),  # hardly told apart
+        ("contrastive loss", 0.2, "degraded"),  # hardly told apart
     ],
 )
 def test_a_loss_that_tells_pairs_apart_may_settle_far_above_zero(tmp_path, name, fall, status):

@@ -246,10 +246,10 @@ def _quarters(values: Values) -> tuple[Values, Values, Values, Values]:
 
 
 def _turned(values: Values) -> bool:
-    """Whether a loss has only risen since its best, in rows enough, by more than it had ever risen before."""
+    """Whether a loss fell and has only risen since its best, in rows enough, by more than it had ever risen before."""
     low = int(values.argmin())
     since, back = values[low:], float(values[-1] - values[low])
-    if since.size <= TURNED_ROWS or not bool((np.diff(since) > 0).all()):
+    if low == 0 or since.size <= TURNED_ROWS or not bool((np.diff(since) > 0).all()):
         return False
     before = float(np.diff(values[: low + 1]).max(initial=0.0))
     return back >= TURNED_SHARE * float(values[0] - values[low]) and back > TURNED_OVER_NOISE * before

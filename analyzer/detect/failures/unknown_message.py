@@ -18,7 +18,7 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.failures.message_features import pieces
 from analyzer.detect.likeness.places import put_places
-from analyzer.detect.linear import probabilities, read_linear, weights_of
+from analyzer.detect.linear import PackedRidge, read_linear, ridge_of, shares_of
 from analyzer.model.labels import HEALTHY
 from analyzer.model.refs import SourceRef
 from analyzer.record import NamedTuple
@@ -37,21 +37,13 @@ class MessageModel(NamedTuple):
 
     causes: tuple[str, ...]  # identifiers of the causes
     pieces: npt.NDArray[np.uint32]  # hashes of the pieces that are known, in order
-    rarity: Values  # inverse document frequency of each of them
-    weights: npt.NDArray[np.int8]  # one row per cause, packed
-    scale: Values  # of each row
-    bias: Values  # one number per cause
-    # divides the scores, so that the probabilities are those of logs that training never saw
-    temperature: float
+    ridge: PackedRidge
 
-    def probabilities(self, lines: Iterable[str]) -> Values:
-        """Calibrated probability of each cause for a message."""
+    def scores(self, lines: Iterable[str]) -> Values:
+        """About 1 for the cause of a message and 0 for the others, shape (causes,)."""
         asked = np.fromiter(sorted(pieces(lines)), dtype=np.uint32)
         places = np.flatnonzero(np.isin(self.pieces, asked, assume_unique=True))
-        vector = self.rarity[places]
-        length = float(np.linalg.norm(vector)) or 1.0
-        weights = weights_of(self.weights, self.scale, places)
-        return probabilities((weights @ vector / length + self.bias) / self.temperature)
+        return self.ridge.scores(places)
 
 
 @lru_cache(maxsize=1)
@@ -66,18 +58,15 @@ def read_messages(path: Path) -> MessageModel:
     return MessageModel(
         causes=tuple(stored["causes"]),
         pieces=stored["pieces"],
-        rarity=stored["rarity"].astype(np.float32),
-        weights=stored["weights"],
-        scale=stored["scale"],
-        bias=stored["bias"],
-        temperature=float(stored["temperature"]),
+        ridge=ridge_of(stored),
     )
 
 
 LINES_SHOWN = 2
 
-FIRST_LEAST = 0.02
-"""Probability below which not even the likeliest is told: the words are of no message that is known."""
+FIRST_LEAST = 0.1
+"""Score below which not even the likeliest is told, as common as the commonest: the words are of no message that is known. None of six
+such answers on logs held out was right."""
 
 _AFTERWARDS = frozenset({"cascade", "teardown"})
 
@@ -91,9 +80,10 @@ def detect(view: RunView, out: FactWriter) -> None:
     if not found:
         return
     model = shipped_messages()
-    shares = model.probabilities([text for *_, text in found])
-    if shares.max() < FIRST_LEAST:
+    scores = model.scores([text for *_, text in found])
+    if scores.max() < FIRST_LEAST:
         return
+    shares = shares_of(scores)
     refs = [SourceRef(source, line) for source, line, _ in found[-LINES_SHOWN:]]
     if HEALTHY in model.causes:
         out.put("sound", float(shares[model.causes.index(HEALTHY)]), refs)

@@ -28,7 +28,7 @@ def test_most_of_the_learned_words_bring_their_cause_among_three():
     model = shipped_messages()
     asked = [(message, cause) for message, cause in learned_words() if cause in model.causes]
     found = [
-        cause in [model.causes[i] for i in np.argsort(-model.probabilities(message.splitlines()))[:3]]
+        cause in [model.causes[i] for i in np.argsort(-model.scores(message.splitlines()))[:3]]
         for message, cause in asked
     ]
 

@@ -9,7 +9,7 @@ from analyzer.detect.failures.unknown_message import FIRST_LEAST, shipped_messag
 from analyzer.errors import InputError
 from analyzer.ingest.discover import load_run
 from analyzer.ingest.text.failures.error_lines import error_lines, is_plain_error
-from analyzer.rules.candidates.pooled import WORDING, pooled
+from analyzer.rules.candidates.pooled import NEXT_SHARES, OF_RULES, WORDING, pooled
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import Scored
 from analyzer.rules.tree import JUST_BELOW_HALF
@@ -59,6 +59,7 @@ def test_reports_of_launchers_and_curves_do_not_drown_the_words_of_an_error(tmp_
     assert first.evidence[0].refs[0].line == 20
 
 
+OF_WORDS = 1.0 - OF_RULES
 DISK = {"message.first": "disk-full", "message.first_probability": 0.9, "failure.seen": True}
 
 
@@ -85,16 +86,18 @@ def test_what_is_left_beside_the_first_is_shared_among_the_next_by_words():
 
     found = pool({**DISK, **next_two}, [("disk-full", 0.8)])
 
-    assert found["disk-full"] == pytest.approx(0.3 * 0.8 + 0.7 * 0.9)
-    left = 1.0 - found["disk-full"] - 0.7 * 0.011
-    assert found["local-disk-fault"] == pytest.approx(0.007 + 0.55 * left)
+    assert found["disk-full"] == pytest.approx(OF_RULES * 0.8 + OF_WORDS * 0.9)
+    left = 1.0 - found["disk-full"] - OF_WORDS * 0.011
+    assert found["local-disk-fault"] == pytest.approx(OF_WORDS * 0.01 + NEXT_SHARES[0] * left)
     assert 0.02 > found["file-locked"] > 0.01
 
 
 def test_rules_and_labelled_logs_make_one_probability():
     mixed = pool(DISK, [("disk-full", 0.5), ("user-code-exception", 0.5)])
 
-    assert mixed == pytest.approx({"disk-full": 0.3 * 0.5 + 0.7 * 0.9, "user-code-exception": 0.3 * 0.5})
+    assert mixed == pytest.approx(
+        {"disk-full": OF_RULES * 0.5 + OF_WORDS * 0.9, "user-code-exception": OF_RULES * 0.5}
+    )
 
 
 def test_of_a_log_without_errors_and_rows_the_last_lines_are_asked(tmp_path):
@@ -110,7 +113,7 @@ def test_of_a_log_without_errors_and_rows_the_last_lines_are_asked(tmp_path):
 def test_words_of_no_message_get_no_answer():
     model = shipped_messages()
 
-    assert model.probabilities(["zyx wvu tsr"]).max() < FIRST_LEAST
+    assert model.scores(["zyx wvu tsr"]).max() < FIRST_LEAST
 
 
 def test_numbers_paths_and_letters_do_not_matter():
