@@ -341,11 +341,14 @@ def _split(
 def _says_less(finding: Finding, listed: Sequence[Finding], status: str) -> int:
     """2 for what hardly comes into question beside how the run ended, 1 for what explains no fault.
 
-    Beside an end that is plain to see, a course that no rule finds fault with is no more than a guess.
+    Beside an end that is plain to see, a course that no rule finds fault with is no more than a guess, and so is what words alone
+    suggest of a log that was cut off.
     """
     ordinary = finding.cause.kind in ORDINARY
-    is_weak = finding.probability < REPORTED or finding.likeness_only
-    hardly = status == "interrupted" and is_weak and not ordinary
+    is_weak = finding.probability < REPORTED or finding.by_likeness
+    enough = min(REPORTED, finding.probability)
+    is_cut = any(each.cause.id == "log-truncated" and each.probability >= enough for each in listed)
+    hardly = (status == "interrupted" or (is_cut and finding.words_only)) and is_weak and not ordinary
     if hardly or says_less_than_end(finding, listed):
         return 2
     return int(finding.is_remark if status in {"failed", "degraded"} else ordinary)

@@ -1,7 +1,7 @@
 """Train and judge the model of likeness: which cause labelled runs with such facts had.
 
 A ridge over the marks of facts (``detect/likeness/marks.py``), trained on the records of a casebook that have numbers to judge. Of 2,172
-faulty runs, groups held out, it names 81 % first and 92 % in three; a multinomial with randomised trees named 77 and 89 %, a ridge over
+faulty runs, groups held out, it names 81 % first and 91 % in three; a multinomial with randomised trees named 77 and 89 %, a ridge over
 pairs of marks as well no more. Runs of one group (a thread, a repository) never stand on both sides of the cross-validation.
 """
 

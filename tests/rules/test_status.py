@@ -387,11 +387,7 @@ def test_a_fault_that_is_possible_forbids_healthy_although_the_reward_rises(tmp_
 
     assert found.status != "healthy"
     assert {finding.cause.id for finding in found.findings} & {"rl-kl-explosion", "rl-reward-hacking"}
-    assert not [
-        finding
-        for finding in mild.findings
-        if finding.cause.id == "rl-kl-explosion" and finding.probability >= REPORTED
-    ]
+    assert "rl-kl-explosion" not in {f.cause.id for f in mild.findings if f.probability >= REPORTED}
 
 
 def test_a_training_that_got_nowhere_in_many_rows_is_not_called_healthy_because_it_ended(tmp_path):

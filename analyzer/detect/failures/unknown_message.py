@@ -64,9 +64,9 @@ def read_messages(path: Path) -> MessageModel:
 
 LINES_SHOWN = 2
 
-FIRST_LEAST = 0.1
-"""Score below which not even the likeliest is told, as common as the commonest: the words are of no message that is known. None of six
-such answers on logs held out was right."""
+FIRST_LEAST = 0.16
+"""Score below which not even the likeliest is told: the words are of no message that is known. Of 106 such answers on logs held out
+every sixth was right, of 475 up to .25 two in five."""
 
 _AFTERWARDS = frozenset({"cascade", "teardown"})
 
