@@ -200,9 +200,8 @@ def test_a_loss_that_is_zero_at_once_is_no_learning(tmp_path):
 
 
 def test_a_training_loss_that_rises_is_not_called_healthy(tmp_path):
-    rising = diagnose(
-        tmp_path, short_run([1.40, 1.41, 1.43, 1.45, 1.47, 1.49, 1.51, 1.53, 1.56, 1.58, 1.60, 1.61])
-    )
+    losses = [1.40, 1.41, 1.43, 1.45, 1.47, 1.49, 1.51, 1.53, 1.56, 1.58, 1.60, 1.61]
+    rising = diagnose(tmp_path, short_run(losses))
 
     assert rising.status == "insufficient"
     assert "improved by more than its noise" in rising.summary
