@@ -33,7 +33,7 @@ from analyzer.model.diagnosis import (
 from analyzer.model.labels import ORDINARY
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
-from analyzer.model.wording import REPORTED
+from analyzer.model.wording import LIKELY, REPORTED
 from analyzer.record import NamedTuple
 from analyzer.rules.causes import catalogue
 from analyzer.rules.ending import judged_training
@@ -342,13 +342,15 @@ def _says_less(finding: Finding, listed: Sequence[Finding], status: str) -> int:
     """2 for what hardly comes into question beside how the run ended, 1 for what explains no fault.
 
     Beside an end that is plain to see, a course that no rule finds fault with is no more than a guess, and so is what words alone
-    suggest of a log that was cut off.
+    suggest of a log that was cut off, or other runs of one whose end somebody wrote down.
     """
     ordinary = finding.cause.kind in ORDINARY
     is_weak = finding.probability < REPORTED or finding.by_likeness
     enough = min(REPORTED, finding.probability)
-    is_cut = any(each.cause.id == "log-truncated" and each.probability >= enough for each in listed)
-    hardly = (status == "interrupted" or (is_cut and finding.words_only)) and is_weak and not ordinary
+    ends = [each for each in listed if each.cause.kind == "lifecycle" and each.probability >= enough]
+    is_cut = finding.words_only and any(each.cause.id == "log-truncated" for each in ends)
+    is_told = finding.by_likeness and any(each.probability >= LIKELY for each in ends)
+    hardly = (status == "interrupted" or is_cut or is_told) and is_weak and not ordinary
     if hardly or says_less_than_end(finding, listed):
         return 2
     return int(finding.is_remark if status in {"failed", "degraded"} else ordinary)

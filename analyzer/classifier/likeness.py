@@ -115,6 +115,8 @@ def _cross_validated(
     for seen, held in folds.split(learned, groups=runs.groups):
         model = _fitted(runs, learned, known, seen)
         faulty = [i for i in held if learned[i][0] != HEALTHY and runs.trust[i] == 1]
+        if not faulty:
+            continue
         causes = np.flatnonzero(~np.isin(model.labels, [HEALTHY, OUTSIDE]))
         scores = model.scores([runs.marks[i] for i in faulty])[:, causes]
         best = model.labels[causes][np.argsort(-scores, axis=1)[:, :3]]

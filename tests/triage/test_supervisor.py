@@ -91,7 +91,7 @@ def test_what_a_library_prints_does_not_disturb_the_answers(tmp_path, monkeypatc
 
 
 def test_what_cannot_be_read_is_not_tried_again(tmp_path):
-    write_run(tmp_path / "odd", "nothing that any reader knows\n", config=None)
+    write_run(tmp_path / "odd", "zyx wvu tsr\n", config=None)
     supervisor = Supervisor(Options(), 1)
     ((_, payload),) = supervisor.run([Task(run) for run in make_plan([], [str(tmp_path / "odd")]).runs])
     supervisor.close()

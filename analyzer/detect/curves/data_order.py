@@ -43,7 +43,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     if points is None:
         return
     good = points.curve()
-    if view.curve("step_time_s") is not None:
+    if len(good) and view.curve("step_time_s") is not None:
         out.put("by_length", view.once(grow_from_row_to_row), ends_of(good))
     if len(good) < MIN_POINTS:
         return

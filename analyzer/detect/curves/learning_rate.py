@@ -38,7 +38,7 @@ AT_PEAK = 0.999
 
 
 WARM_SHARE, ROWS_SINCE = 0.85, 5
-"""A best loss at less than five sixths of the peak rate was reached in the warm-up; five rows since tell more than a batch."""
+"""A best loss at no more than .85 of the peak rate was reached in the warm-up; five rows since tell more than a batch."""
 
 LOST_LEVEL, LOST_LEAST = 1.1, 1.01
 """The rows since stand a tenth above that best in the middle, and each by a hundredth: no schedule asks for that."""
@@ -146,10 +146,8 @@ def _best_in_warm_up(out: FactWriter, view: RunView, rates: Series) -> None:
     match = align(losses, rates)
     if not (match >= 0).all() or float(losses.value.min()) <= 0:
         return
-    applied, width = (
-        rates.value[match],
-        1 if len(losses) < SMOOTHED_FROM else len(losses) // SMOOTHED_FROM * 2 + 1,
-    )
+    applied = rates.value[match]
+    width = 1 if len(losses) < SMOOTHED_FROM else len(losses) // SMOOTHED_FROM * 2 + 1
     smooth = running_medians(losses.value, width)
     best = int(smooth.argmin())
     since, lowest = smooth[best + 1 :], float(smooth[best])

@@ -246,7 +246,7 @@ def _quarters(values: Values) -> tuple[Values, Values, Values, Values]:
 
 
 def _turned(values: Values) -> bool:
-    """Whether a loss fell and has only risen since its best, in rows enough, by more than it had ever risen before."""
+    """Whether a loss fell and has only risen since its best, in rows enough, by twice what it had ever risen before."""
     low = int(values.argmin())
     since, back = values[low:], float(values[-1] - values[low])
     if low == 0 or since.size <= TURNED_ROWS or not bool((np.diff(since) > 0).all()):

@@ -338,7 +338,7 @@ def _begins_late(view: RunView, log: LogEnd) -> bool:
 
 
 UNDER_WAY = LazyRegex(
-    r"(?i)(?:^|[\]:>|] {0,3}|\s- {0,3})\W{0,6}(?!finish|stop|exit|quit|end|clos|shut|clean|sav|writ|abort)[a-z]{2,16}ing\b[^|]{0,160}?(?:\.{3}|…)\s*$"
+    r"(?i)(?:^|[\]:>|] {0,3}|\s- {0,3})\W{0,6}(?!finish|stop|exit|quit|end|clos|shut|clean|sav|writ|abort|terminat|destroy|tear|releas|upload|complet|kill|disconnect|leav|nothing|string)[a-z]{2,16}ing\b[^|]{0,160}?(?:\.{3}|…)\s*$"
 )
 """A program announces what it does next, and nothing that belongs to an end."""
 
@@ -353,7 +353,8 @@ def began_again(view: RunView, end: LogEnd) -> bool:
     """
     table = view.run.metrics
     lines = table.line[(table.source == end.source) & (table.line > 0)]
-    behind = [line for line in end.begins if lines.size and line > lines.max()]
+    last = int(lines.max()) if lines.size else None
+    behind = [line for line in end.begins if last is not None and line > last]
     above_first_row = int(lines.min()) if lines.size else 0
     return (
         bool(behind)

@@ -3,8 +3,8 @@
 Alike are runs with such numbers where the course of the run leads, and those that ended in such words where a failure was written.
 
 A linear pool: the mean of both opinions, weighted by how they did on runs that neither knew. Of 301 faulty runs of eight sets
-with numbers to judge, first answers, rules named 63 % first (108 at .6 and more, of those 83 % right), the likeness 76 %, the
-pool 77 % (86, 97 % right). A pool of logarithms does the same. Rules alone decide whether a run is accused.
+with numbers to judge, first answers, rules named 63 % first (108 at .6 and more, of those 83 % right), the likeness of that time (no ridge
+yet) 76 %, the pool 77 % (86, 97 % right). A pool of logarithms does the same. Rules alone decide whether a run is accused.
 """
 
 from __future__ import annotations
@@ -177,7 +177,10 @@ def _each(
 ) -> Iterator[Scored]:
     """Every cause that either names, with the mean of both opinions."""
     is_clear = any(
-        item.probability >= LIKELY for item in weighed.values() if item.rule.symptom_kind in by.kinds
+        item.probability >= LIKELY
+        and item.rule.symptom_kind in by.kinds
+        and item.rule.entry.kind not in ORDINARY
+        for item in weighed.values()
     )
     for cause in {**alike, **weighed}:
         known = weighed.get(cause)

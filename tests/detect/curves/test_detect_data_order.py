@@ -75,3 +75,9 @@ def test_batches_that_take_longer_and_cost_more_from_row_to_row(times, by_length
 
     assert facts["signal.order.by_length"] is by_length
     assert facts["signal.loss.diverged"] is not by_length
+
+
+def test_of_losses_that_are_never_finite_no_order_is_told():
+    facts = RunMaker().log({"loss": [float("nan")] * 18, "step_time_s": [0.4] * 18}).plain()
+
+    assert not any(name.startswith("signal.order") for name in facts)

@@ -158,10 +158,14 @@ def test_width_activation_and_norm_are_read_whatever_they_belong_to():
 
 def test_one_layer_of_a_list_does_not_speak_for_all():
     maker = RunMaker().log({"loss": falling(30)})
-    facts = maker.config("config", **{"layers[3].activation": "sigmoid", "hidden": "64 32"}).plain()
+    facts = maker.config(
+        "config",
+        **{"layers[3].activation": "sigmoid", "layers[3].hidden_dim": 2, "layers[3].batch_norm": True},
+    ).plain()
 
     assert "config.design.activation" not in facts
     assert "config.design.width" not in facts
+    assert "config.design.batch_norm" not in facts
 
 
 def test_training_loss_counted_once_per_micro_batch():

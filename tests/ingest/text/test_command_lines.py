@@ -12,6 +12,7 @@ from log_reading import read_text
         "!python main.py --lr 0.1 --optimizer sgd --layers 20",
         "Command: torchrun --nproc_per_node 8 train.py --lr 0.1 --optimizer sgd --layers 20",
         "python train.py lr=0.1 optimizer=sgd layers=20",
+        "$ NCCL_P2P_DISABLE=1 python train.py --lr 0.1 --optimizer sgd --layers 20",
     ],
 )
 def test_arguments_of_the_command_are_settings(line):

@@ -44,7 +44,7 @@ MAX_BEGINS = 200
 BANNER_BYTES = 10
 """Bytes without a digit that the first line must hold, so that it can be found again."""
 
-_COUNTS = LazyRegex(r"\d(?:/| of )[ \t]{0,8}\d")
+_COUNTS = LazyRegex(r"\d[ \t]{0,3}(?:/|of)[ \t]{0,8}\d")
 """Two numbers of a counter in the last lines: a look that spares the closer one."""
 
 _ARGUMENTS = b"Namespace("

@@ -202,7 +202,7 @@ class TemplateRows(Learnable):
         return bool(rows or template.columns or template.heading or template.held_out_heading)
 
     def _heads_evaluation(self, text: str, masked: Masked) -> bool:
-        """Whether a line without a number is the heading of an evaluation, in whatever language."""
+        """Whether a line without a number is the heading of an evaluation, in English or in another script."""
         if text.isascii() or masked.numbers or INT in text:
             return HELD_OUT_HEADING.match(text) is not None
         return self._template(masked).held_out_heading
