@@ -117,9 +117,7 @@ def _cross_validated(
         faulty = [i for i in held if learned[i][0] != HEALTHY and runs.trust[i] == 1]
         if not faulty:
             continue
-        causes = np.flatnonzero(~np.isin(model.labels, [HEALTHY, OUTSIDE]))
-        scores = model.scores([runs.marks[i] for i in faulty])[:, causes]
-        best = model.labels[causes][np.argsort(-scores, axis=1)[:, :3]]
+        best = model.likeliest([runs.marks[i] for i in faulty], besides=(HEALTHY, OUTSIDE))
         for i, named in zip(faulty, best, strict=True):
             told = [cause in runs.right[i] for cause in named]
             hits.append((told[0], any(told), runs.unseen[i]))

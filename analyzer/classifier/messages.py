@@ -174,8 +174,7 @@ def _cross_validated(
     for seen, held in folds:
         known = np.concatenate([own, logs[seen]])
         model = _fitted([messages[i] for i in known], [right[i] for i in known])
-        scores = model.scores([messages[i] for i in logs[held]])
-        best = model.labels[np.argsort(-scores, axis=1)[:, :3]]
+        best = model.likeliest([messages[i] for i in logs[held]])
         hit += [[cause in right[i] for cause in row] for i, row in zip(logs[held], best, strict=True)]
     table = np.array(hit, bool).reshape(-1, 3)
     return np.asarray(table[:, 0]), np.asarray(table.any(axis=1))

@@ -46,6 +46,14 @@ class Ridge(NamedTuple):
         """About 1 for the cause of a run and 0 for the others, shape (runs, labels)."""
         return np.asarray(_matrix(runs, self.place, self.rarity) @ self.weights + self.bias)
 
+    def likeliest(
+        self, runs: Sequence[Collection[Hashable]], besides: Collection[str] = ()
+    ) -> npt.NDArray[np.str_]:
+        """The three labels of the highest scores, shape (runs, 3), best first, and none of some others."""
+        among = np.flatnonzero(~np.isin(self.labels, list(besides)))
+        best = np.argsort(-self.scores(runs)[:, among], axis=1)[:, :3]
+        return np.asarray(self.labels[among][best])
+
 
 def fit_ridge(
     runs: Sequence[Collection[Hashable]],

@@ -146,12 +146,7 @@ def _led_by_rules(
     Numbers outvote what no line tells much of. Where one does, and the pool named another cause, rules were right in 34 of 38
     small trainings, and the pool in 10; with weaker lines in 3 of 9 both.
     """
-    known = (
-        item
-        for item in weighed
-        if item.rule.symptom_kind in by.kinds and item.rule.entry.kind not in ORDINARY
-    )
-    lead = max(known, key=lambda item: item.probability, default=None)
+    lead = _leader(weighed, by)
     own = next((item for item in mixed if lead is not None and item.rule is lead.rule), None)
     if lead is None or own is None or lead.probability < HALF or (by is NUMBERS and not _tells_much(lead)):
         yield from mixed
@@ -161,6 +156,16 @@ def _led_by_rules(
     most = max(least, own.probability)
     for item in mixed:
         yield item._replace(probability=most if item is own else min(item.probability, most - BEHIND))
+
+
+def _leader(weighed: Iterable[Scored], by: Alike) -> Scored | None:
+    """The likeliest cause by rules, of the kinds of which those alike tell as much."""
+    known = (
+        item
+        for item in weighed
+        if item.rule.symptom_kind in by.kinds and item.rule.entry.kind not in ORDINARY
+    )
+    return max(known, key=lambda item: item.probability, default=None)
 
 
 def _tells_much(lead: Scored) -> bool:
@@ -176,12 +181,8 @@ def _each(
     by: Alike,
 ) -> Iterator[Scored]:
     """Every cause that either names, with the mean of both opinions."""
-    is_clear = any(
-        item.probability >= LIKELY
-        and item.rule.symptom_kind in by.kinds
-        and item.rule.entry.kind not in ORDINARY
-        for item in weighed.values()
-    )
+    lead = _leader(weighed.values(), by)
+    is_clear = lead is not None and lead.probability >= LIKELY
     for cause in {**alike, **weighed}:
         known = weighed.get(cause)
         rule = rules.by_id(cause) if known is None else known.rule

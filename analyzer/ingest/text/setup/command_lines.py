@@ -15,7 +15,7 @@ from analyzer.lazy_regex import LazyRegex
 
 _COMMAND = LazyRegex(
     r"^(?:\+{1,4} |[^\s$%#]{0,80}[$%#] |! ?|> |(?i:command|cmd|running|executing)(?: line)?: {0,2})?"
-    r"(?P<command>(?:[A-Z][A-Z0-9_]{1,40}=\S{0,60} ){0,5}(?:[\w./-]{0,120}/)?(?:python[\d.]{0,6}|torchrun|accelerate launch|deepspeed) "
+    r"(?P<command>(?:[A-Z][A-Z0-9_]{1,40}=\S{0,60} ){0,5}(?:[\w./-]{0,120}/)?(?:python[\d.]{0,6}|torchrun|accelerate launch) "
     r"(?:[\w.:/=-]{1,120} ){0,12}?[\w./-]{1,120}\.py [^\n]{0,200}?(?:--?[A-Za-z]|\w=)[^\n]{1,8000})$"
 )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from analyzer.ingest.names import METRICS, canonical_metric
-from analyzer.ingest.text.rows.learned.line_fields import BESIDE, SIGNED, Field
+from analyzer.ingest.text.rows.learned.line_fields import BESIDE, MEANS, SIGNED, Field
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT
 from analyzer.ingest.text.rows.learned.line_places import slot_at
 from analyzer.lazy_regex import LazyRegex
@@ -26,7 +26,7 @@ _BEHIND = LazyRegex(
 _IN_PARENTHESES = LazyRegex(
     rf"[{INT}{FLOAT}]%? ?[(\[](?P<name>[A-Za-z][\w.-]{{0,20}}) ?[:=]? ?(?P<value>{FLOAT})%?[)\]]"
 )
-_MEANS = word_set("mean avg average ave running smoothed")
+_MEANS = MEANS | word_set("ave running smoothed")
 _BEST = word_set("best lowest highest")
 _ENDS = _BEST | word_set("max min")
 """What a row may tell of the same values beside their mean."""
