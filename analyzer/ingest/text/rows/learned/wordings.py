@@ -85,7 +85,7 @@ _NO_ROW = LazyRegex(
 )
 _SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) (?!dict for global)")
 _CODE = LazyRegex(
-    r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}(?::[^\s{}]{0,8}\}|[.}])|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
+    r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}(?::[^\s{}]{0,8}\}|[.}])|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|(?<!\x03[.,])%[.\d]{0,4}[dfs]\b"
 )
 _WORD = LazyRegex(r"[A-Za-z][A-Za-z_]+")
 _INDENTED = LazyRegex(r"^(?:\s{1,40}|[>|│└├ ]{1,12}\s)\S")
