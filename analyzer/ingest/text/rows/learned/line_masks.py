@@ -116,6 +116,21 @@ def may_be_foreign(text: str) -> bool:
     return not text.isascii() or any(piece in lowered for piece in _foreign()[0])
 
 
+@lru_cache(maxsize=1)
+def _held_out_words() -> re.Pattern[str]:
+    words = "|".join(words for english, words in _foreign()[2] if english in {"val", "test"})
+    return re.compile(f"eval|val|test|{words}", re.IGNORECASE)
+
+
+def may_be_held_out(text: str) -> bool:
+    """Whether a text holds a word that may stand for data held out, in any language that is known.
+
+    >>> may_be_held_out("开始验证"), may_be_held_out("训练开始")
+    (True, False)
+    """
+    return _held_out_words().search(text) is not None
+
+
 def in_english(text: str) -> str:
     r"""Masked text with words of other languages turned into those of the vocabulary of names.
 

@@ -6,6 +6,7 @@ from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import LogLine
 from analyzer.ingest.text.rows.forms.row_forms import with_unit
 from analyzer.ingest.text.rows.learned.asides import Aside, asides, best_so_far
+from analyzer.ingest.text.rows.learned.held_out_headings import HELD_OUT_HEADING, is_held_out_heading
 from analyzer.ingest.text.rows.learned.line_fields import (
     Field,
     find_fields,
@@ -70,16 +71,6 @@ _NAMES_DATA = LazyRegex(
 )
 _SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?!(?i:pass|epoch|step|iter)\b)(?=[A-Za-z][\w@./-]{{0,20}}(?: -|:)? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
 """How estimators, and loops over ImageNet, sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
-HELD_OUT_HEADING = LazyRegex(
-    r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|val(?:id(?:at(?:ion|ing|e))?)?|test(?:ing)?)(?!(?:[ _-]set)?\W{0,3}\x01\W{0,40}$)"
-    r"(?:[ :_-] ?(?:res(?:ults?)?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}(?: with \[[^\]]{0,200}\])?\W{0,40}$"
-)
-_FOREIGN_HEADING = LazyRegex(r"^[^A-Za-z]{0,40}(?:val|validation|test|eval)\b[^A-Za-z]{0,20}: {0,3}$")
-"""The same among words of another script, of which only the telling one is known."""
-TRAINING_HEADING = LazyRegex(
-    r"(?i)^\W{0,40}train(?:ing)?(?: (?:res(?:ults?)?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|the)){0,4}\W{0,40}$"
-)
-"""What stands below is of training data, also within the lines that follow a heading of held-out data."""
 _NO_ROW = LazyRegex(
     r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on |s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class \w{1,60}(?:\(|: {0,3}$))"
 )
@@ -209,7 +200,7 @@ def learn(masked: Masked) -> Template:
             template.evaluates = _HELD_OUT.search(text) is not None
             template.bar = _BAR_ALONE.search(text) is not None
         template.right = right
-        template.held_out_heading = any((HELD_OUT_HEADING.match(text), _FOREIGN_HEADING.match(text)))
+        template.held_out_heading = is_held_out_heading(text)
     return template
 
 
