@@ -31,9 +31,9 @@ from analyzer.ingest.text.rows.learned.bare_rows import (
 )
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
-from analyzer.ingest.text.rows.learned.held_out_headings import TRAINING_HEADING, heads_evaluation
 from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
+from analyzer.ingest.text.rows.learned.line_phases import TRAINING_HEADING, heads_evaluation
 from analyzer.ingest.text.rows.learned.line_places import Place
 from analyzer.ingest.text.rows.learned.line_spellings import phase_columns, under_phases
 from analyzer.ingest.text.rows.learned.numbered_lines import NumberedLines

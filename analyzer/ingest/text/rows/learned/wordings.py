@@ -6,7 +6,6 @@ from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import LogLine
 from analyzer.ingest.text.rows.forms.row_forms import with_unit
 from analyzer.ingest.text.rows.learned.asides import Aside, asides, best_so_far
-from analyzer.ingest.text.rows.learned.held_out_headings import HELD_OUT_HEADING, is_held_out_heading
 from analyzer.ingest.text.rows.learned.line_fields import (
     Field,
     find_fields,
@@ -24,7 +23,9 @@ from analyzer.ingest.text.rows.learned.line_masks import (
     sorts,
 )
 from analyzer.ingest.text.rows.learned.line_phases import (
+    HELD_OUT_HEADING,
     held_out_fields,
+    is_held_out_heading,
     mirrored,
     of_loading,
     phases_alone,
