@@ -44,7 +44,6 @@ from analyzer.rules.health import health
 from analyzer.rules.load import RuleSet
 from analyzer.rules.next_checks import next_checks
 from analyzer.rules.restart import restart_of
-from analyzer.rules.schema import Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored, rank
 from analyzer.rules.shape_line import POOLED
 from analyzer.rules.status import Verdict, judge, outcome, says_less_than_end
@@ -442,7 +441,7 @@ def _gap_note(run: Run, ref: SourceRef | None, reason: str, rows_lost: int | Non
     return GapNote(path, None if ref is None else ref.line, reason, rows_lost)
 
 
-def run_case(case: Case, rules: Sequence[Rule]) -> None:
+def run_case(case: Case, rules: RuleSet) -> None:
     """Run one case beside a rule: on its facts, or on its files through ingest and detectors.
 
     Raises:
@@ -451,10 +450,10 @@ def run_case(case: Case, rules: Sequence[Rule]) -> None:
     from analyzer.rules.cases import check_case, run_facts_case  # noqa: PLC0415  (of no use to a diagnosis)
 
     if case.facts is not None:
-        run_facts_case(case, rules)
+        run_facts_case(case, rules.in_question(case.facts))
         return
     assert case.run_directory is not None
     facts = build_facts(run_detectors(load_run(case.run_directory).run))
     # what like runs turned out to be changes with each training, and is no matter of the rule
     own = {name: value for name, value in facts.plain.items() if not name.startswith("likeness.")}
-    check_case(case, rank(rules, own))
+    check_case(case, rank(rules.in_question(own), own))

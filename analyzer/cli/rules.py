@@ -114,7 +114,7 @@ def test_command(places: Places = None) -> None:
     for _, _, cases in _folders(places):
         for case in cases:
             try:
-                run_case(case, every.rules)
+                run_case(case, every)
                 passed += 1
             except RuleError as error:
                 failures.append(str(error))
