@@ -24,6 +24,7 @@ from analyzer.errors import InputError
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
 from analyzer.model.arrays import Mask
+from analyzer.model.labels import REST
 from analyzer.record import dataclass
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import rank
@@ -48,9 +49,6 @@ Of 232 such logs of which no rule knew more than that something was raised, 1.0 
 
 FOLDS = 3
 """A fit takes a minute."""
-
-OTHERWISE = "user-code-exception"
-"""Whatever no other cause explains; its messages are of any kind, so nothing is learned from an example of it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def _messages(folders: Sequence[Path], rules: RuleSet) -> dict[str, tuple[str, .
     found: dict[str, tuple[str, ...]] = {}
     for message in _examples():
         named = _named_by_rules(message, rules)
-        if named is not None and named != OTHERWISE:
+        if named is not None and named != REST:  # whatever nothing else explains has words of any kind
             found[message] = (named,)
     for file in _tables(folders):
         table: Mapping[str, Sequence[str]] = load_marked(file.read_text(encoding="utf-8"), file.name).data

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from analyzer.detect.likeness.places import PLACES
 from analyzer.expr import compile_condition
 from analyzer.model.diagnosis import ALIKE, LIKENESS, WORDS
-from analyzer.model.labels import ORDINARY
+from analyzer.model.labels import ORDINARY, REST
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED
 from analyzer.record import NamedTuple
@@ -158,6 +158,10 @@ def opinions(
     numbers = _alike(facts, NUMBERS)
     if (by is WORDING and (not words or _ended_well(facts))) or not (words or numbers):
         return []
+    # Words of tracebacks do not speak for what remains where rules explain the failure: of 5 such public runs that nobody had looked at
+    # rules were right in 2, of 3,966 messages of our own in 15, and words in 3 and none.
+    if any(item.probability >= LIKELY and item.rule.entry.kind not in ORDINARY for item in weighed.values()):
+        words.pop(REST, None)
     found: list[Opinion] = []
     for cause in dict.fromkeys((*words, *numbers, *weighed)):
         known = weighed.get(cause)
