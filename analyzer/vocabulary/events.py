@@ -17,7 +17,8 @@ they are tried::
       example: 'OSError: No space left on device: /out'
 
 ``pieces`` name what several expressions share (written ``${NAME}``; a list stands for its items in ``more``),
-``tables`` are named under ``words``, ``field_sets`` under ``with``. ``${NUMBER}``, ``${SIZE}`` and ``${OWN_HOST}`` are known everywhere.
+``tables`` are named under ``words``, ``field_sets`` under ``with``. ``${NUMBER}``, ``${SIZE}``, ``${OWN_HOST}`` and ``${LOCAL}`` are known
+everywhere.
 The declarations stand beside the patterns, not in this package, so that a new line touches one file.
 """
 
@@ -75,6 +76,9 @@ OWN_HOST = (
 )
 """A server of the job's own network inside a pattern: an address, or a name without a domain; stores have such names too."""
 
+LOCAL = r"(?<![\d.])(?P<local>(?:172\.17\.|192\.168\.122\.|127\.0\.1\.1\b)[\d.]{0,7})"
+"""An address that each host gives itself: on the first bridge of Docker and of libvirt, and what Debian names the host by."""
+
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     "file": {"events": ("map", False), "field_sets": ("map", False), "pieces": ("map", False), "tables": ("map", False), "patterns": ("list", False)},
     "event": {"says": ("str", True), "role": ("texts", True), "family": ("str", False), "fields": ("map", False), "with": ("str", False)},
@@ -91,7 +95,7 @@ PACK_FILE = "events.yaml"
 _KEPT = "says roles family fields topic"
 """What is kept of a declaration."""
 
-_GLOBAL_PIECES: Mapping[str, str] = {"NUMBER": NUMBER, "SIZE": SIZE, "OWN_HOST": OWN_HOST}
+_GLOBAL_PIECES: Mapping[str, str] = {"NUMBER": NUMBER, "SIZE": SIZE, "OWN_HOST": OWN_HOST, "LOCAL": LOCAL}
 _PIECE = LazyRegex(r"\$\{(\w+)\}")
 _GROUP = LazyRegex(r"\(\?P<(\w+)>")
 _KIND = LazyRegex(r"[a-z][a-z0-9_]{1,60}")

@@ -47,6 +47,12 @@ def detector_that_finds_nothing() -> RunMaker:
     return maker.log({"val/map50": [0.0] * 3})
 
 
+def detector_that_is_only_evaluated() -> RunMaker:
+    """One evaluation, of which the table of classes holds zeros only."""
+    maker = RunMaker().log({"val/map50": [0.0]}, steps=[None])
+    return maker.event("class_scores", role="info", metric="ap", classes=3, at_zero=3, best=0.0, without_error=0, without_samples=1, names="cup")  # fmt: skip
+
+
 def tokens_none_right() -> RunMaker:
     """A perplexity of a good model beside an accuracy of 0."""
     return RunMaker().log({"perplexity": falling(6, 4.0, 3.0), "accuracy": [0.0] * 6})
@@ -90,6 +96,7 @@ RUNS = (
     detector_with_nan,
     detector_with_one_bad_term,
     detector_that_finds_nothing,
+    detector_that_is_only_evaluated,
     tokens_none_right,
     shards_in_order,
     classifier,

@@ -209,6 +209,7 @@ class FailureOrder:
         rows, following = view.once(RowsOfLogs), Following(found, ends)
         skips, ready = _places(view, "batch_skipped_for_memory"), _places(view, "nccl_ready")
         partly, refused = _places(view, "state_dict_partly_loaded"), _places(view, "state_dict_rejected")
+        waits = _places(view, "hccl_timeout")
         raised = {
             event.ref.source: event
             for event in view.events("python_traceback")
@@ -226,6 +227,7 @@ class FailureOrder:
                 or _passed_in_own_words(view, failure, following)
                 or _warned_of_something_else(failure, raised)
                 or failure.kinds <= UNPRINTED <= _kinds(found)
+                or _hands_on(failure, waits)
             )
         ]
         survived = _often_survived(found, left)
@@ -454,6 +456,13 @@ def _warned_of_something_else(failure: Failure, raised: Mapping[int, Event]) -> 
     said = f"{event.fields.get('exception', '')} {event.fields.get('message', '')}"
     text = failure.speaker.text
     return bool(WARNING.search(text) or BELOW_ERROR.match(text)) and not OF_THE_PLATFORM.search(said)
+
+
+def _hands_on(failure: Failure, waits: frozenset[tuple[int, int]]) -> bool:
+    """Whether a runtime only says that a task failed, below the word that it had waited in vain for another."""
+    if not failure.kinds <= {"library_kernel_failed"} or failure.speaker.fields:
+        return False
+    return 0 < failure.place[2] - _above(waits, failure) <= LINES_IN_VAIN
 
 
 def _places(view: RunView, kind: str) -> frozenset[tuple[int, int]]:

@@ -33,7 +33,7 @@ class Peeled:
 
 
 _LEVEL = r"(?P<level>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"
-_DATE = r"(?:(?P<date>\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d\d(?:\d\d)?)[ T_]|\d\d/\d\d-)(?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
+_DATE = r"(?:(?P<date>\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d\d(?:\d\d)?)[ T_]|\d\d/\d\d-)(?P<clock>\d\d:\d\d:\d\d)(?:[.,](?:(?P<fraction>\d{1,9})|%f))?"
 _ZONE = r"(?P<zone>Z|[+-]\d\d:?\d\d)?"
 _INDENTED = r"(?=  File \"|  (?:time|host|rank|exitcode|error_file|traceback) {0,12}: | {4,60}\S)"
 """A frame of a traceback, its line of code, or an entry of torchrun's report: the indentation tells what it is and stays."""
@@ -65,7 +65,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # glog and torch: [E1003 18:37:01.832146912 File.cpp:607] message (no year, so no time)
     ("[", r"\[[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} (?P<logger>[\w./-]{1,120}:\d{1,6})\] ?"),
     ("[", r"\[titan\] "),
-    ("[", rf"\[{_LEVEL}\]: {{0,1}}"),
+    ("[", rf"\[{_LEVEL}\]:? {{0,2}}(?=\S)"),
     ("[", rf"\[{_DATE}\]\s?{_MESSAGE}"),
     (" ", rf" \[{_DATE}\] (?=iteration )"),  # Megatron
     ("EWIF", r"[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} +\d{1,20} (?P<logger>[\w./-]{1,160}:\d{1,6})\] ?"),

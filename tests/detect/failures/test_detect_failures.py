@@ -470,3 +470,10 @@ def test_rows_of_epochs_without_steps_tell_as_well_that_training_began_below(tmp
         )
 
         assert analyzer.diagnose(tmp_path / "train.log").status == "healthy", line
+
+
+@pytest.mark.parametrize(("lines_between", "first"), [(3, "hccl_timeout"), (40, "library_kernel_failed")])
+def test_a_task_that_waited_in_vain_did_not_fail_by_itself(lines_between, first):
+    maker = RunMaker().event("hccl_timeout", path="out.log", line=100, role="symptom")
+    maker.event("library_kernel_failed", path="out.log", line=100 + lines_between, role="symptom")
+    assert facts_of(maker).plain["failure.first.kind"] == first

@@ -4,6 +4,7 @@ import pytest
 from log_reading import points, read_text
 
 from analyzer.ingest.text.rows.learned.line_masks import in_english, may_be_foreign
+from analyzer.ingest.text.rows.learned.templates import MAX_BARREN, TemplateRows
 
 
 def read(form):
@@ -68,3 +69,12 @@ def test_words_of_english_are_left(line):
 def test_words_that_only_look_foreign_are_no_names():
     assert read("entry {e}: tab {a}, tap {b}") == {}
     assert not may_be_foreign("step 3: tab 0.5")
+
+
+def test_lines_without_numbers_wear_out_no_learning():
+    """Whatever a program says in sentences of another script, its rows are learned from afterwards."""
+    rows, sign = TemplateRows(), ord("一")
+    for at in range(MAX_BARREN + 1):
+        assert not rows.wants(f"加载{chr(sign + at % 97)}完成{chr(sign + at // 97)}")
+    assert rows.wants("验证结果:")
+    assert rows.wants("第 1 轮, 损失: 0.5")

@@ -102,7 +102,7 @@ _PHASES = (
     ("preprocessing", LazyRegex(r"^(?:main_process_first|preprocess_dataset\w{0,20}|_?tokeniz\w{0,30}|_map_single)$")),
     ("loading", LazyRegex(r"^(?:from_pretrained|_?load_(?:checkpoint|pretrained_model|state_dict\w{0,40}|model\w{0,20}|adapter|optimizer_and_scheduler|from_checkpoint)|restore_checkpoint|_load_from_checkpoint)$")),
     ("meeting", LazyRegex(r"^(?:rendezvous|_?next_rendezvous|_rendezvous|_create_(?:c10d|tcp)_store|_store_based_barrier|_call_store|_perform_rendezvous)$")),
-    ("setup", LazyRegex(r"^(?:init_process_group|_new_process_group_helper|initialize_model_parallel|init_device_mesh|_verify_param_shape_across_processes|_sync_module_states|_auto_wrap|_recursive_wrap|_init_param_handle\w{0,40}|_broadcast_model|setup_dist\w{0,20}|setup_environment|_?initialize_(?:megatron|distributed|dist)|finish_mpu_init|_compile_dependencies|launch_from_\w{1,20}|_?init_dist\w{0,20})$")),
+    ("setup", LazyRegex(r"^(?:init_process_group|_new_process_group_helper|initialize_model_parallel|init_device_mesh|_verify_param_shape_across_processes|_sync_module_states|_auto_wrap|_recursive_wrap|_init_param_handle\w{0,40}|_broadcast_model|setup_dist\w{0,20}|setup_environment|broadcast_(?:parameters|(?:global_)?variables|optimizer_state)|_?initialize_(?:megatron|distributed|dist)|finish_mpu_init|_compile_dependencies|launch_from_\w{1,20}|_?init_dist\w{0,20})$")),
 )  # fmt: skip
 # Of these the last one on the stack counts: an optimizer's closure may call the forward pass.
 _STEP_PHASES = (
@@ -123,6 +123,7 @@ _PHASE_FILES = (
     ("loading", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}loader)\.py$"), LazyRegex(r"^_?(?:legacy_)?load")),
     ("logging", LazyRegex(r"[/\\](?:tensorboard|tensorboardX|summary)[/\\](?:\w{1,20}[/\\]){0,3}\w{0,20}(?:writer|record_writer|gfile)\.py$"), LazyRegex(r".")),
     ("environments", LazyRegex(r"[/\\](?:vec_env|vector|envs?[/\\]worker)[/\\]\w{1,40}\.py$|[/\\](?:async_vector_env|subproc_vec_env|venvs?|parallel_envs?)\.py$"), LazyRegex(r".")),
+    ("setup", LazyRegex(r"[/\\]nn[/\\]parallel[/\\]distributed\.py$|[/\\]fully_sharded_data_parallel\.py$"), LazyRegex(r"^_{0,2}(?:init_{0,2}|ddp_init_helper)$")),
     ("compile", LazyRegex(r"[/\\]torch[/\\]_inductor[/\\]|[/\\]triton[/\\]compiler[/\\]"), LazyRegex(r"^(?!_?call$|run$|__call__$)")),
     ("compile", LazyRegex(r"[/\\]torch[/\\]_dynamo[/\\](?:convert_frame|symbolic_convert|output_graph)\.py$"), LazyRegex(r".")),
 )  # fmt: skip

@@ -22,7 +22,7 @@ MEASURED_WHEN = LazyRegex(
     r"(?i)(?<=\w) (?:(?:after|over|across|during)(?: (?!train|val|test|dev|eval)[a-z]{1,12}){1,3}|(?:of|for|in|per) (?:the |this )?(?:epoch|step|iteration|batch|round|episode|run))(?: (?:is|was))?$"
 )
 """Behind a quantity, when it was measured: ``Average loss after inner updates``, ``acc over epoch``."""
-_FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none", "hz"})  # fmt: skip
+_FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none", "hz", "finished", "ended"})  # fmt: skip
 _INCEPTION = ["IS"]
 """The Inception Score, as it is printed beside FID."""
 _VERBS = frozenset({"is", "are", "was", "were"})
@@ -59,9 +59,7 @@ def trimmed(name: str, most: int) -> str:
     ]  # "Acc on target" is none
     if (
         any(
-            part in _PAST
-            for word in past
-            for part in words_of(word.removeprefix("target_").removesuffix("_old"))
+            part in _PAST for word in past for part in words_of(_OF_TARGET.sub("", word).removesuffix("_old"))
         )
         and not names_memory(name)
         and not _is_extreme(words)
@@ -87,6 +85,8 @@ def _is_extreme(words: list[str]) -> bool:
     )
 
 
+_OF_TARGET = LazyRegex(r"^target[_/](?=\w)")
+"""A network, or an output, that is called the target: what stands behind is measured of it."""
 _EXTREMES = word_set("max min")
 
 

@@ -39,11 +39,11 @@ def _in_place_of(english: str, match: re.Match[str]) -> str:
     return f" {english} {next(filter(None, match.groups()), '')} "
 
 
-_GLUED = LazyRegex(r"(?<=it/s|s/it)\](?=[^\W\d_])")
-"""The end of a bar to which the row of the program is glued, because the bar ends no line."""
+_GLUED = LazyRegex(r"(?<=it/s|s/it)\](?:\[[A-Z]{4,8}\] {1,2})?(?=[^\W\d_])")
+"""The end of a bar to which the row of the program is glued, with its level or without, because the bar ends no line."""
 
 _BAR_BEFORE = LazyRegex(
-    r"\A[^\r\n]{0,300}?(?:it/s|s/it)\]\s{0,3}(?=\[?(?:(?:global_?)?(?:[Ss]tep|[Ii]ter)\w{0,8}\s?[=:\[]|[Ee]poch[=: ]{1,4})\s{0,6}\d)"
+    r"\A[^\r\n]{0,300}?(?:it/s|s/it)\]\s{0,3}(?:\[[A-Z]{4,8}\] {1,2})?(?=[\[(]?(?:(?:global_?)?(?:[Ss]tep|[Ii]ter)\w{0,8}\s?[=:\[]|[Ee]poch[=: ]{1,4})\s{0,6}\d)"
 )
 """A bar before a row that counts its own steps or epochs: the row stands where it says, and not where the bar stood."""
 
@@ -114,6 +114,21 @@ def may_be_foreign(text: str) -> bool:
     """
     lowered = text.lower()
     return not text.isascii() or any(piece in lowered for piece in _foreign()[0])
+
+
+@lru_cache(maxsize=1)
+def _held_out_words() -> re.Pattern[str]:
+    words = "|".join(words for english, words in _foreign()[2] if english in {"val", "test"})
+    return re.compile(f"eval|val|test|{words}", re.IGNORECASE)
+
+
+def may_be_held_out(text: str) -> bool:
+    """Whether a text holds a word that may stand for data held out, in any language that is known.
+
+    >>> may_be_held_out("开始验证"), may_be_held_out("训练开始")
+    (True, False)
+    """
+    return _held_out_words().search(text) is not None
 
 
 def in_english(text: str) -> str:

@@ -42,8 +42,10 @@ _TENSOR = LazyRegex(
 _SHOWN = LazyRegex(rf"<tf\.(?:Tensor|Variable)[ :][^<>\r\n]{{1,120}}\bnumpy=\[?({_NUMBER})\]?>")
 """What TensorFlow shows of a tensor: ``<tf.Tensor: shape=(), dtype=float32, numpy=0.5>``."""
 _LISTED = LazyRegex(
-    rf"(?:(?P<quote>['\"]) ?|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}}?)(?(quote)[ :=]{{0,3}}['\"]), ?(?={_NUMBER})"
+    rf"(?:(?P<quote>['\"]) ?|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}}?)(?(quote)[ :=#]{{0,3}}['\"]), ?(?={_NUMBER})"
 )
+_ESCAPED = LazyRegex(r"(?<=['\"])(?:\\[tn]|\s){1,6}|(?<=\w)(?:\\[tn]|\s){1,6}(?=['\"])")
+"""Tabs and blanks at an end of a name, as Python 2 shows what was printed: ``('Episode #', 5, '\\\\treward', 0.5)``."""
 _CALLED = LazyRegex(
     rf"(?<![\w.])([A-Za-z]\w{{0,30}})\([a-z]\w{{0,15}}, [^()]{{1,60}}\) = (?=-?{_NUMBER}(?![\w.])|param\()"
 )
@@ -267,6 +269,8 @@ def plain_spelling(text: str) -> str:
     ('loss = 0.5', "Losses {'ner': 0.5}")
     >>> plain_spelling("[Losses: x 0.5, h 0.25, total 0.75, recall: 0.5]"), plain_spelling("('Epoch : ', 3)")
     ('[Losses: loss_x: 0.5, loss_h: 0.25, total: 0.75, recall: 0.5]', '(Epoch: 3)')
+    >>> plain_spelling("('Round #', 3, ' mean return', -9.5)")
+    '(Round: 3, mean return: -9.5)'
     >>> plain_spelling("val, round, loss, acc ==> 002, 0.75, 0.5"), plain_spelling("epoch, loss = 3 0.5"), plain_spelling("x, y = 1, 2")
     ('val round: 002, loss: 0.75, acc: 0.5', 'epoch: 3, loss: 0.5', 'x, y = 1, 2')
     >>> plain_spelling("loss: 0.5 (top-1: %12.5)"), plain_spelling("3 epoch, val loss: 0.5"), plain_spelling("||Rest||: 0.5.")
@@ -336,7 +340,7 @@ def plain_spelling(text: str) -> str:
     text = _PARTS.sub(lambda m: _PART.sub(_of_loss, m[0]), text)
     text = _TENSOR.sub(r"\1", _CALLED.sub(r"\1 = ", _SHOWN.sub(r"\1", text)))
     if text.lstrip()[:1] in "([" or "('" in text or "dict([(" in text or "Dict([(" in text:
-        text = _LISTED.sub(r"\g<name>: ", text)
+        text = _LISTED.sub(r"\g<name>: ", _ESCAPED.sub("", text))
     text = _INSIDE.sub(r"step \2, \1: ", text)
     text = _OVER_STEPS.sub("", _INDEXED.sub(r"step \2, \1: ", text))
     text = _RANKED.sub(r"\1\2", _RUN_ON.sub(r"\1 \2", _COUNTED.sub(_spaced, text)))

@@ -33,6 +33,7 @@ from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
+from analyzer.ingest.text.rows.learned.line_phases import TRAINING_HEADING, heads_evaluation
 from analyzer.ingest.text.rows.learned.line_places import Place
 from analyzer.ingest.text.rows.learned.line_spellings import phase_columns, under_phases
 from analyzer.ingest.text.rows.learned.numbered_lines import NumberedLines
@@ -40,10 +41,8 @@ from analyzer.ingest.text.rows.learned.quantities import is_speed
 from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
 from analyzer.ingest.text.rows.learned.wordings import (
-    HELD_OUT_HEADING,
     MAX_OTHER_WORDS,
     NOTHING,
-    TRAINING_HEADING,
     Template,
     Where,
     WordedRow,
@@ -53,7 +52,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     read_values,
 )
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name
+from analyzer.model.name_words import is_score, names_memory, read_name
 
 MAX_CHARACTERS = 4_000
 """Characters of a line that are looked at; lines of loops are far shorter."""
@@ -137,7 +136,7 @@ class TemplateRows(Learnable):
         masked = mask(text)
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             self._unnamed.head(text)
-            if self._heads_evaluation(text, masked):
+            if not masked.numbers and heads_evaluation(text):
                 self._evaluations.begin(line.number, text)
             elif TRAINING_HEADING.match(text):
                 self._evaluations.end()
@@ -192,20 +191,13 @@ class TemplateRows(Learnable):
         """Whether a line is worth being offered although it holds none of the literals."""
         masked = mask(text[:MAX_CHARACTERS])
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
-            return any(
-                (self._heads_evaluation(text, masked), TRAINING_HEADING.match(text), phase_columns(text))
-            )
+            heads = not masked.numbers and heads_evaluation(text)
+            return heads or TRAINING_HEADING.match(text) is not None or phase_columns(text) is not None
         if is_bare_heading(text):
             return True
         template = self._template(masked)
         rows = template.rows and template.idle < IDLE_LINES
         return bool(rows or template.columns or template.heading or template.held_out_heading)
-
-    def _heads_evaluation(self, text: str, masked: Masked) -> bool:
-        """Whether a line without a number is the heading of an evaluation, in English or in another script."""
-        if text.isascii() or masked.numbers or INT in text:
-            return HELD_OUT_HEADING.match(text) is not None
-        return self._template(masked).held_out_heading
 
     def _template(self, masked: Masked) -> Template:
         template = self._templates.get(masked.key)
@@ -393,8 +385,7 @@ class TemplateRows(Learnable):
             for name, value in without_asides(values).items()
             if canonical_metric(name) in METRICS
             or read_name(name).quantity
-            or measures(name)
-            or names_time(name)
+            or any((measures(name), names_time(name), names_memory(name)))
             or players
         }
         if (

@@ -23,7 +23,9 @@ from analyzer.ingest.text.rows.learned.line_masks import (
     sorts,
 )
 from analyzer.ingest.text.rows.learned.line_phases import (
+    HELD_OUT_HEADING,
     held_out_fields,
+    is_held_out_heading,
     mirrored,
     of_loading,
     phases_alone,
@@ -70,22 +72,12 @@ _NAMES_DATA = LazyRegex(
 )
 _SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?!(?i:pass|epoch|step|iter)\b)(?=[A-Za-z][\w@./-]{{0,20}}(?: -|:)? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
 """How estimators, and loops over ImageNet, sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
-HELD_OUT_HEADING = LazyRegex(
-    r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|val(?:id(?:at(?:ion|ing|e))?)?|test(?:ing)?)(?!(?:[ _-]set)?\W{0,3}\x01\W{0,40}$)"
-    r"(?:[ :_-] ?(?:res(?:ults?)?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}(?: with \[[^\]]{0,200}\])?\W{0,40}$"
-)
-_FOREIGN_HEADING = LazyRegex(r"^[^A-Za-z]{0,40}(?:val|validation|test|eval)\b[^A-Za-z]{0,20}: {0,3}$")
-"""The same among words of another script, of which only the telling one is known."""
-TRAINING_HEADING = LazyRegex(
-    r"(?i)^\W{0,40}train(?:ing)?(?: (?:res(?:ults?)?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|the)){0,4}\W{0,40}$"
-)
-"""What stands below is of training data, also within the lines that follow a heading of held-out data."""
 _NO_ROW = LazyRegex(
     r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on |s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class \w{1,60}(?:\(|: {0,3}$))"
 )
 _SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) (?!dict for global)")
 _CODE = LazyRegex(
-    r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}(?::[^\s{}]{0,8}\}|[.}])|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
+    r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}(?::[^\s{}]{0,8}\}|[.}])|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|(?<!\x03[.,])%[.\d]{0,4}[dfs]\b"
 )
 _WORD = LazyRegex(r"[A-Za-z][A-Za-z_]+")
 _INDENTED = LazyRegex(r"^(?:\s{1,40}|[>|│└├ ]{1,12}\s)\S")
@@ -163,7 +155,7 @@ class Template:
 NOTHING = Template()
 _ANY_WORD = LazyRegex(
     r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|eer\b|dcf|\bdsc|hd95|snr|sdr|srcc|plcc|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
-    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
+    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|mem(?:ory)?\b|rss\b|\bram\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
 )
 
 
@@ -209,7 +201,7 @@ def learn(masked: Masked) -> Template:
             template.evaluates = _HELD_OUT.search(text) is not None
             template.bar = _BAR_ALONE.search(text) is not None
         template.right = right
-        template.held_out_heading = any((HELD_OUT_HEADING.match(text), _FOREIGN_HEADING.match(text)))
+        template.held_out_heading = is_held_out_heading(text)
     return template
 
 
