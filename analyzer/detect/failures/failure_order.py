@@ -357,7 +357,7 @@ def _survived(failure: Failure, following: Following, rows: RowsOfLogs) -> bool:
     if (
         failure.family in {"exception", "memory", "peers", "cleanup"}
         and following.longest_gap(failure) > BURST_LINES
-    ):
+    ) or following.ran_until_stopped(failure, BURST_LINES):
         return True
     if failure.family not in {"exception", "memory"}:
         return False
