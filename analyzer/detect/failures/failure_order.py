@@ -462,7 +462,8 @@ def _hands_on(failure: Failure, waits: frozenset[tuple[int, int]]) -> bool:
     """Whether a line without words of its own, that a task failed or a check, stands below the word that others were lost or waited for."""
     if not failure.kinds <= {"library_kernel_failed", "native_check_failed"} or failure.speaker.fields:
         return False
-    return 0 < failure.place[2] - _above(waits, failure) <= LINES_IN_VAIN
+    above = _above(waits, failure)
+    return above > 0 and failure.place[2] - above <= LINES_IN_VAIN
 
 
 def _places(view: RunView, kind: str) -> frozenset[tuple[int, int]]:
