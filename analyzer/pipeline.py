@@ -180,7 +180,7 @@ def _by_rules(
     for item in in_order(assessment.ranking, folded):
         with guard.part(f"finding of rule {item.rule.id}"):
             explains = folded.get(item.rule.symptom_kind, {})
-            listed.append(_finding(item, run, assessment, quoter, explains))
+            listed.append(_finding(item, run, assessment, quoter, explains, {}))
     return listed
 
 
@@ -279,8 +279,9 @@ def _pooled(
     if not found:
         return listed, None, ()
     kept = [f for f in listed if (f.cause.id, f.symptom_kind) not in found]
+    said = {(f.rule_id, line.id): line for f in listed for line in f.evidence}  # the same but for its share
     moved = [
-        _finding(item, run, assessment, quoter, folded.get(item.rule.symptom_kind, {}))
+        _finding(item, run, assessment, quoter, folded.get(item.rule.symptom_kind, {}), said)
         for item in found.values()
     ]
     moved.sort(key=lambda each: (-each.probability, each.cause.id))
@@ -356,8 +357,14 @@ def _says_less(finding: Finding, listed: Sequence[Finding], status: str) -> int:
 
 
 def _finding(
-    item: Scored, run: Run, assessment: Assessment, quoter: Quoter, explains: Mapping[str, str]
+    item: Scored,
+    run: Run,
+    assessment: Assessment,
+    quoter: Quoter,
+    explains: Mapping[str, str],
+    said: Mapping[tuple[str, str], Evidence],
 ) -> Finding:
+    """What is told of a cause; ``said`` holds lines that were worked out before, by their rule and id."""
     rule, facts = item.rule, assessment.facts
     lines = sorted(item.lines, key=lambda line: (not line.counted, -abs(line.bits), line.line.id))
     kinds = [
@@ -374,7 +381,9 @@ def _finding(
         symptom=localised(fill(rule.says, facts.plain), facts.plain),
         bits=item.bits,
         probability=item.probability,
-        evidence=tuple(_evidence(line, run, facts, quoter) for line in lines),
+        evidence=tuple(
+            said.get((rule.id, line.line.id)) or _evidence(line, run, facts, quoter) for line in lines
+        ),
         cause=RootCause(
             id=rule.entry.id,
             # a second face of a cause has words of its own
