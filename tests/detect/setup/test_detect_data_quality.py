@@ -156,3 +156,67 @@ class TestOneBadPart:
         facts = RunMaker().log({"box_loss": [0.5, self.NAN, 0.4], "obj_loss": [0.5] * 3}).plain()
 
         assert "signal.data.lone_bad_part" not in facts
+
+
+def of_classes(*tables):
+    maker = RunMaker()
+    for none, best in tables:
+        maker.event(
+            "class_scores",
+            role="info",
+            metric="iou",
+            classes=6,
+            at_zero=none,
+            best=best,
+            without_error=0,
+            without_samples=0,
+            names="car",
+        )
+    return maker.plain()
+
+
+@pytest.mark.parametrize(
+    ("tables", "never", "most", "since"),
+    [([(2, 0.9)], 2, False, False), ([(3, 0.25)], 3, True, False), ([(4, 0.5), (1, 0.75)], 1, False, True), ([(1, 0.5), (1, 0.75)], 1, False, False)],
+)  # fmt: skip
+def test_the_last_table_of_classes_counts(tables, never, most, since):
+    facts = of_classes(*tables)
+
+    assert facts["signal.data.classes_never_found"] == never
+    assert facts["signal.data.most_classes_never_found"] is most
+    assert facts["signal.data.class_found_since"] is since
+
+
+@pytest.mark.parametrize(
+    ("right", "absent", "told"), [(1, 2, True), (0, 2, False), (2, 1, False), (1, 0, False)]
+)
+def test_one_class_without_an_error_beside_one_without_a_sample(right, absent, told):
+    maker = RunMaker()
+    maker.event(
+        "class_scores",
+        role="info",
+        metric="iou",
+        classes=3,
+        at_zero=0,
+        best=1.0,
+        without_error=right,
+        without_samples=absent,
+    )
+
+    assert maker.plain()["signal.data.class_right_beside_absent"] is told
+
+
+@pytest.mark.parametrize(
+    ("logged", "told"),
+    [
+        ({"val/mAP50": [0.0]}, True),
+        ({"val/mAP50": [0.25]}, False),
+        ({"val/mAP50": [0.0], "loss": falling(9)}, None),
+    ],
+)
+def test_a_detector_that_is_only_evaluated_finds_nothing(logged, told):
+    maker = RunMaker()
+    for name, values in logged.items():
+        maker.log({name: values}, steps=None if name == "loss" else [None])
+
+    assert maker.plain().get("signal.data.nothing_found_in_test") is told

@@ -145,3 +145,42 @@ def test_of_a_report_by_classes_the_rows_of_all_classes_are_read():
 def test_a_single_report_by_classes_is_the_result_of_a_model():
     run = read_text(f"Epoch 1 loss: 0.5\n{REPORT.format(n=1)}")
     assert not points(run, "eval_accuracy")
+
+
+OF_CLASSES = "+-------+-------+-------+\n| Class |  IoU  |  Acc  |\n+-------+-------+-------+\n| road  | 92.25 | 95.5  |\n| train |  0.0  |  0.0  |\n|  cow  |  nan  |  nan  |\n+-------+-------+-------+\n"
+SIDE_BY_SIDE = "| category   | AP     | category   | AP    |\n|:-----------|:-------|:-----------|:------|\n| cup        | 12.500 | fork       | 0.000 |\n| knife      | 25.000 | spoon      | nan   |\n\n"
+WITH_COUNTS = "| class | gts | dets | recall | ap    |\n+-------+-----+------+--------+-------+\n| cat   | 12  | 40   | 0.750  | 0.500 |\n| dog   | 9   | 31   | 0.000  | 0.000 |\n| owl   | 0   | 2    | 0.000  | 0.000 |\n+-------+-----+------+--------+-------+\n| mAP   |     |      |        | 0.250 |\n"
+ONE_REPORT = "              precision    recall  f1-score   support\n\n        ship       0.81      0.77      0.79        41\n         car       0.00      0.00      0.00        29\n\n    accuracy                           0.76        70\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "classes", "names", "best"),
+    [
+        (OF_CLASSES, 2, "train", 0.9225),
+        (SIDE_BY_SIDE, 3, "fork", 0.25),
+        (WITH_COUNTS, 2, "dog", 0.5),
+        (ONE_REPORT, 2, "car", 0.79),
+        ("Class       IoU    Acc\nroad       0.92   0.95\npole       0.00   0.00\n\n", 2, "pole", 0.92),
+    ],
+    ids=["strokes", "side by side", "counts", "report", "blanks"],
+)
+def test_a_table_of_classes_tells_which_are_never_found(text, classes, names, best):
+    run = read_text(text)
+
+    (event,) = run.events.of("class_scores")
+    told = event.fields
+    assert (told["classes"], told["at_zero"], told["names"]) == (classes, 1, names)
+    assert told["best"] == pytest.approx(best)
+    assert run.metrics.names == ()  # also of the class that is called "train"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| category | #instances |\n|:---------|:-----------|\n| cup      | 12         |\n| fork     | 0          |\n",
+        "| class | ap |\nand so on\n",
+        "Class 3: IoU 0.0, Acc 0.0\n",
+    ],
+)
+def test_counts_of_classes_are_no_scores(text):
+    assert not read_text(text).events.of("class_scores")

@@ -33,6 +33,9 @@ BELOW = 0.9
 ZERO_ROWS = 20
 """Rows in which a part of the loss is exactly 0 before it counts: a warm-up of a term is shorter."""
 
+HALF = 0.5
+"""Of a class of which half is found the model knows what it is."""
+
 ZERO_EPOCHS = 5
 """The same where a row is the mean of an epoch: one sample with a target would make it positive."""
 
@@ -85,6 +88,7 @@ def _composition(view: RunView, out: FactWriter) -> None:
     if ranges:
         out.put("inputs_unscaled", bool(wide), [(wide or ranges)[0].ref])
     _classes(view, out)
+    _class_scores(view, out)
     _zero_part(view, out)
     _part_without_value(view, out)
     _part_stands(view, out)
@@ -138,6 +142,26 @@ def _classes(view: RunView, out: FactWriter) -> None:
         low = last_f1 < LOW_F1 * float(shares.value[-1]) and not found_late
         out.put("f1_far_below_accuracy", low, [*end_of(f1), *refs_at(accuracy, [last])])
         return
+
+
+def _class_scores(view: RunView, out: FactWriter) -> None:
+    """Which classes the last evaluation never finds, by its table of classes, and whether they were more in the first."""
+    tables = view.events("class_scores")
+    if not tables:
+        return
+    last = tables[-1]
+    best, classes, none = (last.fields.get(name) for name in ("best", "classes", "at_zero"))
+    if not (isinstance(best, float) and isinstance(classes, int) and isinstance(none, int)):
+        return
+    out.put("classes", classes, [last.ref])
+    out.put("classes_never_found", none, [last.ref])
+    out.put("most_classes_never_found", 2 * none >= classes and best < HALF, [last.ref])
+    out.put("class_best", best, [last.ref])
+    out.put("class_never_found_names", str(last.fields.get("names", "")), [last.ref])
+    before = tables[0].fields.get("at_zero")
+    out.put("class_found_since", isinstance(before, int) and none < before, [tables[0].ref, last.ref])
+    right, absent = last.fields.get("without_error"), last.fields.get("without_samples")
+    out.put("class_right_beside_absent", bool(absent) and right == 1, [last.ref])
 
 
 _DETECTOR_PART = LazyRegex(
@@ -293,6 +317,9 @@ def _nothing_found(view: RunView, out: FactWriter) -> None:
         nothing = bool(np.all((scores.value >= 0.0) & (scores.value <= NOTHING_FOUND)))
         if late or results >= EARLY_RESULTS:
             out.put("nothing_found", nothing, ends_of(scores))
+        elif epochs is None and view.once(loss_points) is None and not results:
+            # no row of a training stands beside it: what is tested is no model of the first epochs
+            out.put("nothing_found_in_test", nothing, ends_of(scores))
         return
 
 

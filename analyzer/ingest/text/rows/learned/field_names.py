@@ -59,9 +59,7 @@ def trimmed(name: str, most: int) -> str:
     ]  # "Acc on target" is none
     if (
         any(
-            part in _PAST
-            for word in past
-            for part in words_of(_OF_TARGET.sub("", word).removesuffix("_old"))
+            part in _PAST for word in past for part in words_of(_OF_TARGET.sub("", word).removesuffix("_old"))
         )
         and not names_memory(name)
         and not _is_extreme(words)

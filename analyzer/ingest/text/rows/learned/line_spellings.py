@@ -269,7 +269,7 @@ def plain_spelling(text: str) -> str:
     ('loss = 0.5', "Losses {'ner': 0.5}")
     >>> plain_spelling("[Losses: x 0.5, h 0.25, total 0.75, recall: 0.5]"), plain_spelling("('Epoch : ', 3)")
     ('[Losses: loss_x: 0.5, loss_h: 0.25, total: 0.75, recall: 0.5]', '(Epoch: 3)')
-    >>> plain_spelling("('Round #', 3, '\\\\tmean return', -9.5)")
+    >>> plain_spelling("('Round #', 3, ' mean return', -9.5)")
     '(Round: 3, mean return: -9.5)'
     >>> plain_spelling("val, round, loss, acc ==> 002, 0.75, 0.5"), plain_spelling("epoch, loss = 3 0.5"), plain_spelling("x, y = 1, 2")
     ('val round: 002, loss: 0.75, acc: 0.5', 'epoch: 3, loss: 0.5', 'x, y = 1, 2')

@@ -14,8 +14,9 @@ no score of the model and stays unread.
 
 from __future__ import annotations
 
-from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
+from analyzer.ingest.text.rows.tables.class_tables import ClassScores, measure_of
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
 
@@ -23,7 +24,7 @@ REPORTS = 2
 """Reports that a training needs; a single one may be that of a test."""
 
 _ROW = LazyRegex(
-    r"^\s{0,60}(?P<of>\S[^\r\n]{0,60}?)\s{1,60}(?P<values>(?:\d{1,3}\.\d{1,8}\s{1,60}){1,4})\d{1,12}(?:\.\d{1,4})?\s{0,8}$"
+    r"^\s{0,60}(?P<of>\S[^\r\n]{0,60}?)\s{1,60}(?P<values>(?:\d{1,3}\.\d{1,8}\s{1,60}){1,4})(?P<samples>\d{1,12})(?:\.\d{1,4})?\s{0,8}$"
 )
 _MEANS = {"macro avg": "macro", "weighted avg": "weighted", "micro avg": "micro", "samples avg": "samples", "avg / total": "weighted"}  # fmt: skip
 
@@ -60,24 +61,27 @@ class Reports:
         self._rows = []
 
 
-class ClassReport(WritesAtOnce):
+class ClassReport:
     """A report in progress, below its head.
 
     Args:
         names: The columns without the last, the count of samples.
         reports: Those of the log.
+        head: The line of the head.
     """
 
-    def __init__(self, names: tuple[str, ...], reports: Reports) -> None:
+    def __init__(self, names: tuple[str, ...], reports: Reports, head: LogLine) -> None:
         self._names = names
         self._reports = reports
+        self._measure = measure_of(("class", *names))
+        self._classes = ClassScores(self._measure, head)
         reports.begun += 1
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
         match = _ROW.match(line.text)
         if match is None:
-            return Fed.PASSED if not line.text.strip() else Fed.PASSED | Fed.ENDED
+            return Fed.PASSED if not line.text.strip() else self._end(log)
         found, of = [float(value) for value in match["values"].split()], match["of"].lower()
         if of == "accuracy" and len(found) == 1:
             values = {"val_accuracy": found[0]}
@@ -85,7 +89,19 @@ class ClassReport(WritesAtOnce):
             values = {
                 f"val_{_MEANS[of]}_{name}": value for name, value in zip(self._names, found, strict=True)
             }
+        elif len(found) == len(self._names):
+            if self._measure and int(match["samples"]):
+                self._classes.add(match["of"], found[self._names.index(self._measure)])
+            return Fed.OWNED
         else:
-            return Fed.OWNED if len(found) == len(self._names) else Fed.PASSED | Fed.ENDED
+            return self._end(log)
         self._reports.add(_Row(values, line.detached(), log.step), log)
         return Fed.OWNED
+
+    def _end(self, log: LogState) -> Fed:
+        self._classes.tell(log)
+        return Fed.PASSED | Fed.ENDED
+
+    def finish(self, log: LogState) -> None:
+        """See ``Capture.finish``."""
+        self._classes.tell(log)

@@ -29,6 +29,7 @@ from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.text.rows.tables.class_tables import ClassTable, columns_of_a_class
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
 from analyzer.model.score_words import read_score
@@ -111,6 +112,7 @@ class Head(NamedTuple):
     parts: bool = False  # its rows are those of the training and the held-out data
     scores: bool = False  # it is the result of one evaluation, in one row
     unknown: bool = False  # nothing is known of its columns but the counter: all others are decimals
+    classes: bool = False  # its rows are those of single classes
 
 
 class PrintedTables:
@@ -137,8 +139,11 @@ class PrintedTables:
         head = find_head(line.text) or _second_line(line)
         if head is None:
             return False
+        if head.classes:
+            log.captures.append(ClassTable(head.names, line))
+            return True
         if head.names[-1] == _SAMPLES and head.scores:
-            self._begin_report(head, log)
+            self._begin_report(head, line, log)
             return True
         of = _result_above(line) if head.scores else ""
         doubted = head.doubtful > 1 or head.parts
@@ -147,11 +152,11 @@ class PrintedTables:
         log.captures.append(_Table(head, self._read, self._counter, phase, waiting))
         return True
 
-    def _begin_report(self, head: Head, log: LogState) -> None:
+    def _begin_report(self, head: Head, line: LogLine, log: LogState) -> None:
         from analyzer.ingest.text.rows.tables.class_reports import ClassReport, Reports  # noqa: PLC0415  (few logs hold one)
 
         self._reports = self._reports or Reports(self._read)
-        log.captures.append(ClassReport(head.names[:-1], self._reports))
+        log.captures.append(ClassReport(head.names[:-1], self._reports, line))
 
     def wants(self, text: str) -> bool:
         """See ``Curious.wants``."""
@@ -190,6 +195,8 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         names = tuple(f"{name}_2" if name in names[:at] else name for at, name in enumerate(names))
     if "loss" in names and _LETTERS.keys() & set(names) >= {"p", "r", "f"}:
         names = tuple(_LETTERS.get(name, name) for name in names)
+    if classes := columns_of_a_class(names) if sure else ():
+        return Head(classes, (), classes=True)
     if len(names) < 2 or len(set(names)) < len(names):
         return None
     if not all(_HEADER_CELL.match(name) or name == "#" for name in names):
