@@ -254,21 +254,16 @@ def _pooled(
     A failure that was written down is judged by its words, the course of a run by its numbers; what tells by itself needs no
     other runs.
     """
-    from analyzer.rules.candidates.pooled import NUMBERS, WORDING, pooled, stands_alone  # noqa: PLC0415  (of no use for a sound run)
+    from analyzer.rules.candidates.pooled import WORDING, asked, pooled, stands_alone, weighed_causes  # noqa: PLC0415  (of no use for a sound run)
 
     ranking, plain = assessment.ranking, assessment.facts.plain
     leader = next((f for f in listed if f.cause.kind not in ORDINARY and f.probability >= REPORTED), None)
     by_course = leader is not None and leader.symptom_kind in POOLED
     is_written = plain.get("failure.seen") is True or plain.get("event.error_line.seen") is True
-    by = WORDING if not by_course and (is_written or "likeness.first" not in plain) else NUMBERS
-    if by is WORDING and (folded["*"] or assessment.remembered):
-        return listed, None, ()  # the order of failures, and what the user confirmed, tell more than words do
-    weighed = {
-        item.rule.entry.id: item
-        for kind, items in ranking.kinds.items()
-        if kind not in folded["*"]
-        for item in items
-    }
+    by = asked(None if leader is None else leader.symptom_kind, plain)
+    if by is WORDING and assessment.remembered:
+        return listed, None, ()  # what the user confirmed tells more than words do
+    weighed = weighed_causes(ranking, folded)
     if (
         leader is not None
         and leader.cause.id in weighed
