@@ -167,13 +167,14 @@ def _header(text: str) -> list[str] | None:
 
 
 def _numeric_second_row(text: str, width: int) -> bool:
-    """A second row is missing, or has no more cells than the header and some hold numbers."""
-    lines = text.lstrip("\ufeff \r\n").split("\n", 2)
-    if len(lines) < 2 or not lines[1].strip():
+    """A second row is missing, or has no more cells than the header and some hold numbers; one of empty cells is passed over."""
+    header, *rows = text.lstrip("\ufeff \r\n").split("\n", 3)
+    delimiter = max(_DELIMITERS, key=header.count)
+    first = next((row for row in rows[:2] if row.strip(f"{delimiter} \r")), "")
+    if not first:
         return True
-    delimiter = max(_DELIMITERS, key=lines[0].count)
     try:
-        cells = next(csv.reader([lines[1]], delimiter=delimiter), [])
+        cells = next(csv.reader([first], delimiter=delimiter), [])
     except csv.Error:
         return False
     return len(cells) <= width and any(metric_number(cell) is not None for cell in cells)
