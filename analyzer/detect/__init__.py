@@ -68,7 +68,7 @@ DETECTORS: tuple[Detector, ...] = (
         _rows,
     ),
     _of("utilisation", "speed.utilisation", "signal.gpu. signal.cpu. signal.gpu_memory.", _rows),
-    _of("pace", "speed.pace", "signal.pace.", _rows),
+    _of("pace", "speed.pace", "signal.pace.", lambda run: len(run.metrics) or run.events.of("host_memory_use")),
     _of("data_order", "curves.data_order", "signal.order.", _rows),
     _of("data_quality", "curves.heldout.data_quality", "signal.data. signal.split. signal.start."),
     _of("spikes", "curves.spikes", "signal.spike.", _rows),
