@@ -36,6 +36,13 @@ def test_samples_become_steps_by_the_batch_size_of_the_configuration():
     assert [step for step, _, _ in points(read_files(files), "learning_rate")] == [10, 20]
 
 
+def test_a_row_of_empty_cells_below_the_header_is_passed_over():
+    text = "epoch,loss,f1,recall\n,,,\n0.0,0.69,0.44,0.59\n1.0,0.51,0.84,0.80\n"
+
+    assert claimed_by("history.csv", text) == "csv-metrics"
+    assert [value for _, value, _ in points(read_files({"history.csv": text}), "loss")] == [0.69, 0.51]
+
+
 def test_an_empty_cell_was_not_logged_but_nan_was():
     run = read_files({"version_0/metrics.csv": LIGHTNING})
 
