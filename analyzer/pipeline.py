@@ -180,7 +180,7 @@ def _by_rules(
     for item in in_order(assessment.ranking, folded):
         with guard.part(f"finding of rule {item.rule.id}"):
             explains = folded.get(item.rule.symptom_kind, {})
-            listed.append(_finding(item, run, assessment, quoter, explains))
+            listed.append(_finding(item, run, assessment, quoter, explains, {}))
     return listed
 
 
@@ -254,21 +254,16 @@ def _pooled(
     A failure that was written down is judged by its words, the course of a run by its numbers; what tells by itself needs no
     other runs.
     """
-    from analyzer.rules.candidates.pooled import NUMBERS, WORDING, pooled, stands_alone  # noqa: PLC0415  (of no use for a sound run)
+    from analyzer.rules.candidates.pooled import WORDING, asked, pooled, stands_alone, weighed_causes  # noqa: PLC0415  (of no use for a sound run)
 
     ranking, plain = assessment.ranking, assessment.facts.plain
     leader = next((f for f in listed if f.cause.kind not in ORDINARY and f.probability >= REPORTED), None)
     by_course = leader is not None and leader.symptom_kind in POOLED
     is_written = plain.get("failure.seen") is True or plain.get("event.error_line.seen") is True
-    by = WORDING if not by_course and (is_written or "likeness.first" not in plain) else NUMBERS
-    if by is WORDING and (folded["*"] or assessment.remembered):
-        return listed, None, ()  # the order of failures, and what the user confirmed, tell more than words do
-    weighed = {
-        item.rule.entry.id: item
-        for kind, items in ranking.kinds.items()
-        if kind not in folded["*"]
-        for item in items
-    }
+    by = asked(None if leader is None else leader.symptom_kind, plain)
+    if by is WORDING and assessment.remembered:
+        return listed, None, ()  # what the user confirmed tells more than words do
+    weighed = weighed_causes(ranking, folded)
     if (
         leader is not None
         and leader.cause.id in weighed
@@ -279,8 +274,9 @@ def _pooled(
     if not found:
         return listed, None, ()
     kept = [f for f in listed if (f.cause.id, f.symptom_kind) not in found]
+    said = {(f.rule_id, line.id): line for f in listed for line in f.evidence}  # the same but for its share
     moved = [
-        _finding(item, run, assessment, quoter, folded.get(item.rule.symptom_kind, {}))
+        _finding(item, run, assessment, quoter, folded.get(item.rule.symptom_kind, {}), said)
         for item in found.values()
     ]
     moved.sort(key=lambda each: (-each.probability, each.cause.id))
@@ -356,8 +352,14 @@ def _says_less(finding: Finding, listed: Sequence[Finding], status: str) -> int:
 
 
 def _finding(
-    item: Scored, run: Run, assessment: Assessment, quoter: Quoter, explains: Mapping[str, str]
+    item: Scored,
+    run: Run,
+    assessment: Assessment,
+    quoter: Quoter,
+    explains: Mapping[str, str],
+    said: Mapping[tuple[str, str], Evidence],
 ) -> Finding:
+    """What is told of a cause; ``said`` holds lines that were worked out before, by their rule and id."""
     rule, facts = item.rule, assessment.facts
     lines = sorted(item.lines, key=lambda line: (not line.counted, -abs(line.bits), line.line.id))
     kinds = [
@@ -374,7 +376,9 @@ def _finding(
         symptom=localised(fill(rule.says, facts.plain), facts.plain),
         bits=item.bits,
         probability=item.probability,
-        evidence=tuple(_evidence(line, run, facts, quoter) for line in lines),
+        evidence=tuple(
+            said.get((rule.id, line.line.id)) or _evidence(line, run, facts, quoter) for line in lines
+        ),
         cause=RootCause(
             id=rule.entry.id,
             # a second face of a cause has words of its own

@@ -8,7 +8,7 @@ pairs of marks as well no more. Runs of one group (a thread, a repository) never
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,16 +86,30 @@ def _label(name: str) -> str:
 
 def train_likeness(runs: LabelledMarks) -> tuple[dict[str, Any], dict[str, float]]:
     """The arrays of a model file, and what was measured on groups held out."""
-    counts = Counter(mark for marks in runs.marks for mark in set(marks))
-    known = sorted(mark for mark, count in counts.items() if count >= ENOUGH)
-    of_label = Counter(causes[0] for causes in runs.taught)
-    learned = [
-        causes if of_label[causes[0]] >= ENOUGH_OF_A_LABEL else (OUTSIDE, *causes[1:])
-        for causes in runs.taught
-    ]
+    known, learned = _known_marks(runs), _learned(runs)
     figures = _cross_validated(runs, learned, known)
     model = _fitted(runs, learned, known, range(len(learned)))
     return {"labels": model.labels, "marks": np.array(known, np.str_), **pack_ridge(model)}, figures
+
+
+def fit_without(runs: LabelledMarks, left_out: Collection[int]) -> Ridge:
+    """The ridge over the runs without some of them."""
+    taken = [i for i in range(len(runs.marks)) if i not in left_out]
+    return _fitted(runs, _learned(runs), _known_marks(runs), taken)
+
+
+def _known_marks(runs: LabelledMarks) -> list[str]:
+    counts = Counter(mark for marks in runs.marks for mark in set(marks))
+    return sorted(mark for mark, count in counts.items() if count >= ENOUGH)
+
+
+def _learned(runs: LabelledMarks) -> list[tuple[str, ...]]:
+    """What is learned of each run, causes of hardly any as outside."""
+    of_label = Counter(causes[0] for causes in runs.taught)
+    return [
+        causes if of_label[causes[0]] >= ENOUGH_OF_A_LABEL else (OUTSIDE, *causes[1:])
+        for causes in runs.taught
+    ]
 
 
 def _fitted(

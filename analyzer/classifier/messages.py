@@ -24,6 +24,7 @@ from analyzer.errors import InputError
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
 from analyzer.model.arrays import Mask
+from analyzer.model.labels import REST
 from analyzer.record import dataclass
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import rank
@@ -48,9 +49,6 @@ Of 232 such logs of which no rule knew more than that something was raised, 1.0 
 
 FOLDS = 3
 """A fit takes a minute."""
-
-OTHERWISE = "user-code-exception"
-"""Whatever no other cause explains; its messages are of any kind, so nothing is learned from an example of it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def _messages(folders: Sequence[Path], rules: RuleSet) -> dict[str, tuple[str, .
     found: dict[str, tuple[str, ...]] = {}
     for message in _examples():
         named = _named_by_rules(message, rules)
-        if named is not None and named != OTHERWISE:
+        if named is not None and named != REST:  # whatever nothing else explains has words of any kind
             found[message] = (named,)
     for file in _tables(folders):
         table: Mapping[str, Sequence[str]] = load_marked(file.read_text(encoding="utf-8"), file.name).data
@@ -132,14 +130,12 @@ def _first(causes: Sequence[str], chosen: str | None) -> tuple[str, ...]:
 
 def train_messages(corpus: Corpus) -> tuple[dict[str, Any], dict[str, float]]:
     """The arrays of a model file, and what was measured on messages held out."""
-    learned = [cause[0] for cause in corpus.causes]
-    enough = Counter(learned)
-    kept = [i for i, cause in enumerate(learned) if enough[cause] >= ENOUGH]
+    kept = _taught_enough(corpus.causes)
     messages = [corpus.pieces[i] for i in kept]
     right = [corpus.causes[i] for i in kept]
     groups = np.array([corpus.groups[i] for i in kept])
     first, three = _cross_validated(messages, right, groups)
-    model = _fitted(messages, right)
+    model = fit_messages(messages, right)
     arrays = {
         "causes": model.labels,
         "pieces": np.fromiter(model.place, dtype=np.uint32),
@@ -154,7 +150,20 @@ def train_messages(corpus: Corpus) -> tuple[dict[str, Any], dict[str, float]]:
     }
 
 
-def _fitted(messages: Sequence[Collection[int]], right: Sequence[tuple[str, ...]]) -> Ridge:
+def _taught_enough(causes: Sequence[tuple[str, ...]]) -> list[int]:
+    """The messages whose cause has enough of them."""
+    count = Counter(right[0] for right in causes)
+    return [i for i, right in enumerate(causes) if count[right[0]] >= ENOUGH]
+
+
+def fit_without(corpus: Corpus, left_out: Collection[int]) -> Ridge:
+    """The ridge over a corpus without some of its messages."""
+    taken = [i for i in range(len(corpus.causes)) if i not in left_out]
+    kept = [taken[i] for i in _taught_enough([corpus.causes[i] for i in taken])]
+    return fit_messages([corpus.pieces[i] for i in kept], [corpus.causes[i] for i in kept])
+
+
+def fit_messages(messages: Sequence[Collection[int]], right: Sequence[tuple[str, ...]]) -> Ridge:
     """The ridge over the pieces that weigh most in one over all pieces that two messages share."""
     counts = Counter(piece for message in messages for piece in message)
     shared = sorted(piece for piece, count in counts.items() if count > 1)
@@ -173,7 +182,7 @@ def _cross_validated(
     folds = GroupKFold(FOLDS).split(logs, groups=groups[logs]) if len(set(groups[logs])) >= FOLDS else ()
     for seen, held in folds:
         known = np.concatenate([own, logs[seen]])
-        model = _fitted([messages[i] for i in known], [right[i] for i in known])
+        model = fit_messages([messages[i] for i in known], [right[i] for i in known])
         best = model.likeliest([messages[i] for i in logs[held]])
         hit += [[cause in right[i] for cause in row] for i, row in zip(logs[held], best, strict=True)]
     table = np.array(hit, bool).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""``analyzer classifier train|messages|likeness|evaluate|excerpt``."""
+"""``analyzer classifier train|messages|likeness|pool|evaluate|excerpt``."""
 
 from __future__ import annotations
 
@@ -99,6 +99,32 @@ def likeness_command(
         f"written with {found['unseen_top1']:.0%} and {found['unseen_top3']:.0%}"
     )
     typer.echo(f"written to {output} ({output.stat().st_size / 1e6:.2f} MB)")
+
+
+@app.command("pool")
+def pool_command(
+    casebook: Annotated[Path, typer.Argument(help="Casebook: a file of records, or a folder of such files.")],
+    corpus: Annotated[list[Path], typer.Argument(help="What the reader of messages is trained on.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File of weights to write.")] = Path(
+        "pool.json"
+    ),
+) -> None:
+    """Fit how much rules, words and numbers count where a cause is named by all of them."""
+    import json
+
+    from analyzer.casebook.record import good_records
+    from analyzer.classifier.messages import load_corpus
+    from analyzer.classifier.pool import train_pool
+    from analyzer.rules.load import load_rules
+
+    rules = load_rules()
+    weights, found = train_pool(good_records([casebook]), load_corpus(corpus, rules), rules)
+    output.write_text(json.dumps(weights, indent=2) + "\n", encoding="utf-8")
+    typer.echo(
+        f"fitted on {found['message.runs']:.0f} failures with words and {found['likeness.runs']:.0f} courses of numbers; on places held "
+        f"out the first cause right {found['message.top1']:.1%} and {found['likeness.top1']:.1%}"
+    )
+    typer.echo(f"written to {output}")
 
 
 @app.command("evaluate")

@@ -247,8 +247,11 @@ def decided_by(condition: Condition, facts: Mapping[str, Value]) -> tuple[str, .
 
     Of an ``or`` that holds those are the parts that hold, of an ``and`` that fails the parts that fail.
     """
+    known = [name for name in condition.names if name in facts]
+    if not known:
+        return ()
     found = set(_deciding(condition.tree, facts))
-    return tuple(name for name in condition.names if name in found and name in facts)
+    return tuple(name for name in known if name in found)
 
 
 def _deciding(tree: Tree, facts: Mapping[str, Value]) -> Iterator[str]:

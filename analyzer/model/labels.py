@@ -8,3 +8,6 @@ ORDINARY = frozenset({"benign", "lifecycle"})
 
 OUTSIDE = "outside"
 """The cause is known and not in the catalogue."""
+
+REST = "user-code-exception"
+"""The cause that remains when nothing else explains a failure."""

@@ -57,6 +57,7 @@ class NameReading(NamedTuple):
         return self.quantity if self.phase in {"", "train"} else ""
 
 
+@lru_cache(maxsize=8192)  # a detector after the other asks for the words of the same names
 def words_of(name: str) -> tuple[str, ...]:
     """The words of a name in lower case, without repeats.
 

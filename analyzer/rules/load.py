@@ -24,7 +24,7 @@ from analyzer.rules.gates import Gates, bundled_gates, gates_for, naming, refuse
 from analyzer.rules.schema import FIELDS, Rule, read_rule
 from analyzer.vocabulary import cache, packs
 from analyzer.vocabulary.config import is_setting, nearest_setting
-from analyzer.vocabulary.events import events_key
+from analyzer.vocabulary.events import event_specs, events_key
 from analyzer.vocabulary.frameworks import frameworks
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
 from analyzer.vocabulary.packs import PACKS, installed
@@ -286,10 +286,13 @@ def _itself(rule: Rule) -> Rule:
 def _read_all(files: Sequence[Path], gates: Sequence[Gates], beside: Sequence[Path]) -> _CheckedRules:
     """Read and check rule files; what stands beside them belongs to the digest."""
     texts = [text_of(path, shown_path(path)) for path in files]
-    rules = [
-        parse_rule(text, shown_path(path), named, fixes_for(path))
-        for path, text, named in zip(files, texts, gates, strict=True)
-    ]
+    bundled, read = rules_root(), dict[Path, Rule]()
+    event_specs()  # what a pack declares is checked before what it says with it
+    every = zip(files, texts, gates, strict=True)
+    # a mistake in a pack is told before hundreds of bundled rules are read, which takes a second
+    for path, text, named in sorted(every, key=lambda each: each[0].is_relative_to(bundled)):
+        read[path] = parse_rule(text, shown_path(path), named, fixes_for(path))
+    rules = [read[path] for path in files]
     sources = tuple(
         RuleSource(
             rule.id, rule.slug, rule.entry.id, rule.status, frozenset(rule.when.names), partial(_itself, rule)

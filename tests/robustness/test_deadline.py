@@ -198,8 +198,8 @@ def test_one_file_without_end_leaves_time_for_the_others(tmp_path, monkeypatch):
     assert any("more than its part" in gap.reason and gap.evidence for gap in run.gaps)
 
 
-@pytest.mark.usefixtures("budget")
 def test_what_comes_before_the_readers_ends_as_well(monkeypatch):
+    monkeypatch.setattr(limits.CURRENT, "base_s", 0.5)
     monkeypatch.setattr(discover, "group_runs", forever)
     with pytest.raises(
         UnreadableFileError, match="s of CPU that reading a run of this size may take are spent"

@@ -47,7 +47,7 @@ def told(diagnosis):
     }
 
 
-def test_the_server_and_the_offline_directory_tell_the_same(backend, environment):
+def test_the_server_and_the_offline_directory_tell_the_same(backend, session):
     samples, public = offline_directories()
     directories = [*samples, *public[:4]]
     urls = {}
@@ -55,7 +55,7 @@ def test_the_server_and_the_offline_directory_tell_the_same(backend, environment
         urls[backend.add(stored(directory), project=f"p{len(urls)}")] = directory
 
     for url, directory in urls.items():
-        fetch_run(parse_address(url))
+        fetch_run(parse_address(url), session=session)
         assert told(api.diagnose(url, offline=True)) == told(api.diagnose(directory)), directory.name
 
 

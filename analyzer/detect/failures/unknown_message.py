@@ -87,7 +87,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     refs = [SourceRef(source, line) for source, line, _ in found[-LINES_SHOWN:]]
     if HEALTHY in model.causes:
         out.put("sound", float(shares[model.causes.index(HEALTHY)]), refs)
-    put_places(out, model.causes, shares, 0.0, refs)
+    put_places(out, model.causes, scores, shares, 0.0, refs)
 
 
 def words_of(view: RunView) -> list[tuple[int, int, str]]:

@@ -93,5 +93,5 @@ def likeness(signals: Sequence[Signal], model: LikenessModel | None = None) -> S
     if sum(told) >= FAMILIAR * len(told):
         sound = dict(zip(known.labels, shares_of(scores, SOUND_SHARPNESS).tolist(), strict=True))
         out.put("sound", sound.get(HEALTHY, 0.0), refs)
-    put_places(out, known.labels, shares_of(scores), LEAST, refs)
+    put_places(out, known.labels, scores, shares_of(scores), LEAST, refs)
     return Signal("likeness", out.facts) if out.facts else None

@@ -20,15 +20,17 @@ PLACES = ("first", "second", "third", "fourth", "fifth", "sixth")
 def put_places(
     out: FactWriter,
     labels: Sequence[str],
+    scores: npt.NDArray[np.float32],
     shares: npt.NDArray[np.float32],
     least: float,
     refs: Sequence[SourceRef],
 ) -> None:
-    """Facts ``first`` to ``sixth``, each with its probability among the causes.
+    """Facts ``first`` to ``sixth``, each with its score and its probability among the causes.
 
     Args:
         out: Takes the facts.
         labels: Causes, ``healthy`` and ``outside``.
+        scores: About 1 for the cause of a run and 0 for the others, shape (labels,).
         shares: Probability of each label, shape (labels,).
         least: Probability below which a cause is left out.
         refs: Where what was judged stands.
@@ -42,3 +44,4 @@ def put_places(
             break
         out.put(place, labels[row], refs)
         out.put(f"{place}_probability", share, refs)
+        out.put(f"{place}_score", float(scores[row]), refs)

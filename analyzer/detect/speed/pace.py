@@ -13,6 +13,7 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
+from analyzer.model.refs import SourceRef
 
 ROWS = 6
 """Rows in which a slow-down shows: thirds of two, after the first, which holds the start of everything."""
@@ -32,8 +33,27 @@ GROWS, GROWS_ROWS = 1.3, 6
 TREMBLES_ROWS, RISES = 20, 0.02
 """Rows from which memory that trembles is judged by its fifths, each of which must gain two percent of the first one."""
 
+CREEPS_ROWS, CREEPS_SORTED, CREEPS, STILL_RISES = 9, 2.5, 1.05, 0.7
+"""Nine rows, the order of whose pairs is one chance in eighty, a twentieth gained from their first to their last third, and the later
+half of that no smaller than seven tenths of the earlier: a cache that fills up gains less and less."""
+
+TABLES = 4
+"""Tables of the host's memory of which each shows more in use than the one before: one order in twenty-four, beside a third gained."""
+
 SHRINKS = 0.995
 """Free memory that falls in every row, by half a percent and more in all: little, and never given back."""
+
+DROP_ROWS, DEEP, MIN_DROPS, HALF = 9, 8.0, 2, 0.5
+"""Eight rows behind the first; two that take eight times as long as usual, which no jitter of a step does over the steps of a row, and
+together half of the time."""
+
+_SPEEDS = (
+    ("step_time_s", False),
+    ("tokens_per_second", True),
+    ("samples_per_second", True),
+    ("steps_per_second", True),
+)
+"""What programs print of their speed, and whether less of it is slower."""
 
 WAIT_ROWS = 2
 """Rows of a printed wait beside a printed time of the work."""
@@ -44,7 +64,7 @@ SLOW_TOKENS = 1000.0
 _WAIT = word_set("data load loading loader dataload dataloading dataloader reader read fetch io input")
 _WORK = word_set("train training batch iter iteration step compute forward fwd model gpu total net tot")
 _TIME = word_set("time cost secs sec seconds s t took elapsed duration latency")
-_MEMORY = LazyRegex(r"(?i)(?:^|[\W_])(?:mem|memory|ram|rss|vram|maxrss)(?:[\W_\d]|$)|memory")
+_MEMORY = LazyRegex(r"(?i)(?:^|[\W_])(?:mem|memory|ram|rss|vram|maxrss|vmrss)(?:[\W_\d]|$)|memory")
 _FREE = word_set("free available avail left")
 _REMEMBERED, _BYTES = (
     word_set("size len length count buffer replay entries items"),
@@ -52,8 +72,15 @@ _REMEMBERED, _BYTES = (
 )
 """The memory of an agent is counted in what it remembers: ``memory_size``, ``replay_memory``."""
 _LIMIT = word_set("total limit capacity max peak")
+_NOT_IN_USE = word_set(
+    "reserved fragmentation percent required requires needed needs estimate estimated expected planned"
+)
+"""A plan of memory adds up layer by layer, and none of it was taken yet."""
 
-_OF_GPU, _OF_HOST = word_set("gpu cuda vram hbm nvidia"), word_set("cpu host rss maxrss ram process proc")
+_OF_GPU, _OF_HOST = (
+    word_set("gpu cuda vram hbm nvidia"),
+    word_set("cpu host rss maxrss vmrss ram process proc"),
+)
 
 
 def detect(view: RunView, out: FactWriter) -> None:
@@ -63,6 +90,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     if tokens is not None:
         slow = float(median_of(tokens.value)) < SLOW_TOKENS
         out.put("tokens_slow", slow, end_of(tokens))
+    _deep_drops(out, view)
     _waits(out, view)
     _memory(out, view)
 
@@ -70,7 +98,7 @@ def detect(view: RunView, out: FactWriter) -> None:
 def _slower(out: FactWriter, view: RunView) -> None:
     """Seconds for the same work, in the first series that tells them."""
     for name, inverse in (
-        ("step_time_s", False), ("tokens_per_second", True), ("samples_per_second", True), ("steps_per_second", True),
+        *_SPEEDS,
         *((name, False) for name in sorted(view.run.metrics.names) if _is_time(name)),
     ):  # fmt: skip
         series = unit_times(view.curve(name), 1)
@@ -91,6 +119,28 @@ def _slower(out: FactWriter, view: RunView) -> None:
         grows = late >= SLOWER * early and (inverse or late - early >= LEAST_S)
         lasting = ordered and slower_at_best(values) and told
         out.put("slower", grows and lasting, refs_at(series, [len(series) - 1, 1]))
+        return
+
+
+def _deep_drops(out: FactWriter, view: RunView) -> None:
+    """Rows whose work took many times as long as usual, and together half of the time, in a run without evaluations that could explain them."""
+    if any(view.curve(name) is not None for name in ("eval_loss", "eval_accuracy", "eval_time_s")):
+        return
+    for name, inverse in _SPEEDS:
+        series = unit_times(view.curve(name), DROP_ROWS)
+        if series is None:
+            continue
+        values = (1.0 / series.value if inverse else series.value)[
+            1:
+        ]  # the first holds the start of everything
+        usual = float(median_of(values))
+        deep = np.flatnonzero(values >= DEEP * usual)
+        lost = float(values[deep].sum()) >= HALF * float(values.sum())
+        evenly = deep.size > MIN_DROPS and np.ptp(np.diff(deep)) == 0  # each epoch, or each checkpoint
+        seen = deep.size >= MIN_DROPS and lost and not evenly
+        out.put(
+            "deep_drops", int(deep.size) if seen else 0, refs_at(series, [int(row) + 1 for row in deep[:3]])
+        )
         return
 
 
@@ -145,7 +195,7 @@ def _memory(out: FactWriter, view: RunView) -> None:
         if (
             name.startswith("system")
             or not _MEMORY.search(name)
-            or words & {"reserved", "fragmentation", "percent"}
+            or words & _NOT_IN_USE
             or (words & _REMEMBERED and not words & _BYTES)
         ):
             continue
@@ -153,22 +203,60 @@ def _memory(out: FactWriter, view: RunView) -> None:
         if series is None:
             continue
         values = series.value[1:]  # caches fill in the first step
-        steps = np.diff(values)
-        if words & _FREE:
-            grows = bool((steps < 0).all()) and float(values[-1]) <= SHRINKS * float(values[0])
-        elif words & _LIMIT and not (steps > 0).all():
+        if words & _LIMIT and not (np.diff(values) > 0).all():
             continue
-        else:
-            kept = bool((steps >= 0).all()) and float((steps > 0).mean()) >= 0.5
-            grows = (kept or _rises_throughout(values)) and float(values[-1]) >= GROWS * float(values[0])
-        refs = refs_at(series, [len(series) - 1, 1])
+        refs, free = refs_at(series, [len(series) - 1, 1]), bool(words & _FREE)
+        grows = _falls_throughout(values) if free else _grows(values)
+        creeps = not (grows or free) and _creeps(values)
         out.put("memory_grows", grows, refs)
-        if grows:
+        out.put("memory_creeps", creeps, refs)
+        if grows or creeps:
             out.put("memory_ratio", float(values[-1] / values[0]), refs)
             out.put("memory_name", series.logged_as, refs)
             if words & (_OF_GPU | _OF_HOST):
                 out.put("memory_of_gpu", bool(words & _OF_GPU), refs)
             return
+    _used_by_tables(out, view)
+
+
+def _used_by_tables(out: FactWriter, view: RunView) -> None:
+    """The same of tables of the host's memory that somebody printed while it trained."""
+    used: list[tuple[float, SourceRef]] = []
+    for event in view.events("host_memory_use"):
+        total, available = event.fields.get("total_gib"), event.fields.get("available_gib")
+        if isinstance(total, float) and isinstance(available, float) and 0 <= available <= total:
+            used.append((1 - available / total if total else 0.0, event.ref))
+    shares = np.array([share for share, _ in used])
+    if shares.size < TABLES or shares[0] <= 0:
+        return
+    refs = [used[0][1], used[-1][1]]
+    grows = bool((np.diff(shares) > 0).all()) and float(shares[-1]) >= GROWS * float(shares[0])
+    out.put("memory_grows", grows, refs)
+    if grows:
+        out.put("memory_ratio", float(shares[-1] / shares[0]), refs)
+        out.put("memory_name", "memory of the host in use", refs)
+        out.put("memory_of_gpu", value=False, refs=refs)
+
+
+def _grows(values: Values) -> bool:
+    """Whether memory gains a third without ever giving back, or with little scatter."""
+    steps = np.diff(values)
+    kept = bool((steps >= 0).all()) and float((steps > 0).mean()) >= 0.5
+    return (kept or _rises_throughout(values)) and float(values[-1]) >= GROWS * float(values[0])
+
+
+def _falls_throughout(values: Values) -> bool:
+    """Whether free memory falls in every row."""
+    return bool((np.diff(values) < 0).all()) and float(values[-1]) <= SHRINKS * float(values[0])
+
+
+def _creeps(values: Values) -> bool:
+    """Whether memory rises with some scatter, in its last third as much as before: pools that fill up rise less and less."""
+    numbers = trend(values)
+    if values.size < CREEPS_ROWS or numbers is None or numbers.order < CREEPS_SORTED:
+        return False
+    first, middle, last = (float(median_of(part)) for part in np.array_split(values, 3))
+    return last >= CREEPS * first and last - middle >= STILL_RISES * (middle - first) > 0
 
 
 def _rises_throughout(values: Values) -> bool:

@@ -2,31 +2,31 @@
 
 Alike are runs with such numbers where the course of the run leads, and those that ended in such words where a failure was written.
 
-A linear pool: the mean of both opinions, weighted by how they did on runs that neither knew. Of 301 faulty runs of eight sets
-with numbers to judge, first answers, rules named 63 % first (108 at .6 and more, of those 83 % right), the likeness of that time (no ridge
-yet) 76 %, the pool 77 % (86, 97 % right). A pool of logarithms does the same. Rules alone decide whether a run is accused.
+A pool of logarithms with "none of them" beside the causes (a conditional logit): the odds of a cause are a product of powers of what
+rules, words and numbers say of it, and the powers were fitted (``weights.py``). Of 193 failures with such words that neither rules nor
+models knew it names 169 first, the mean of both opinions 163, rules alone 151; of 107 runs with such numbers 83, and the mean 84.
+Rules alone decide whether a run is accused.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from analyzer.detect.likeness.places import PLACES
 from analyzer.expr import compile_condition
 from analyzer.model.diagnosis import ALIKE, LIKENESS, WORDS
-from analyzer.model.labels import ORDINARY
+from analyzer.model.labels import ORDINARY, REST
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED
 from analyzer.record import NamedTuple
+from analyzer.rules.candidates.weights import Weights, shipped_weights
+from analyzer.rules.folding import Folding
 from analyzer.rules.load import RuleSet
 from analyzer.rules.schema import EvidenceLine, Rule
-from analyzer.rules.score import LedgerLine, Scored
+from analyzer.rules.score import LedgerLine, Ranking, Scored
 from analyzer.rules.shape_line import POOLED, is_plain
-from analyzer.rules.tree import HALF, JUST_BELOW_HALF
-
-OF_RULES = 0.4
-"""Weight of the rules; of 374 faulty runs that neither knew .3 to .5 name as many first to within one."""
+from analyzer.rules.tree import HALF, JUST_BELOW_HALF, classes_above
 
 PROBED = ("compare.", "signal.module.", "signal.replay.", "signal.rerun.", "signal.anomaly.")
 """Facts that no log tells: another run, what hooks and replays saw."""
@@ -40,6 +40,13 @@ ENOUGH_TOLD_BITS = 2.0
 TELLING_BITS = 4.0
 """16:1 by one line: what was looked for in this run, where the likeness sees only that most such runs had another cause."""
 
+BEHIND = 1e-6
+"""What holds a rival behind the first."""
+
+EXCLUDED = 0.02
+"""Share by rules, 1:50, of a cause that the evidence of this run speaks against. Where they call another one likely, what
+runs with such numbers mostly have is no reason to name it: of 1,746 small trainings 18 more are told right, of 764 public runs one less."""
+
 MOST_BITS = 10.0
 """1,000:1 either way: beyond it the line of the likeness no longer differs in print."""
 
@@ -48,22 +55,6 @@ BREAKDOWN = "numerical_breakdown"
 
 FAILURES = frozenset({"crash", "oom", "hang"})
 """Causes of these kinds need a failure that was seen: numbers alone do not tell why a process died."""
-
-
-EXCLUDED = 0.02
-"""Share by rules, 1:50, of a cause that the evidence of this run speaks against. Where they call another one likely, what
-runs with such numbers mostly have is no reason to name it: of 1,746 small trainings 18 more are told right, of 764 public runs one less."""
-
-STRANGE = 0.55
-"""Share that no other cause reaches where words are like those of no message that is known: below it every second is right."""
-
-BEHIND = 1e-6
-"""What holds a rival behind the first."""
-
-
-NEXT_SHARES = (0.55, 0.12, 0.08, 0.05, 0.04)
-"""Of what is left for other causes, what the likeliest others by words hold, in their order, however small their own shares: of 261
-first answers that were wrong on 1,584 public failures, sets held out, the next by words was right in 55 %, the one after it in 12."""
 
 
 class Alike(NamedTuple):
@@ -100,13 +91,122 @@ WORDING = Alike(
 )
 
 
+def weighed_causes(ranking: Ranking, folded: Folding) -> dict[str, Scored]:
+    """What rules weighed of each cause of the kinds that another does not account for."""
+    return {
+        item.rule.entry.id: item
+        for kind, items in ranking.kinds.items()
+        if kind not in folded["*"]
+        for item in items
+    }
+
+
+def asked(leading_kind: str | None, facts: Mapping[str, Scalar]) -> Alike:
+    """Which labelled runs are asked: of a failure that was written those with such words, of a course those with such numbers.
+
+    Args:
+        leading_kind: Symptom kind of the likeliest cause by rules; None if they name none.
+        facts: Known facts of the run.
+    """
+    is_written = facts.get("failure.seen") is True or facts.get("event.error_line.seen") is True
+    return (
+        WORDING if leading_kind not in POOLED and (is_written or "likeness.first" not in facts) else NUMBERS
+    )
+
+
+class Place(NamedTuple):
+    """Where a cause stands among those that labelled runs alike had."""
+
+    by: Alike
+    name: str  # first to sixth
+    cause: str
+    share: float
+    score: float  # about 1 for the cause of such runs
+
+
+class Opinion(NamedTuple):
+    """What is known of one cause before it is weighed."""
+
+    rule: Rule
+    known: Scored | None  # what rules made of it; None if they weighed none of its rules
+    words: Place | None
+    numbers: Place | None
+
+    @property
+    def is_found(self) -> bool:
+        """Whether rules bear it out."""
+        return self.known is not None and self.known.probability >= REPORTED
+
+    @property
+    def marks(self) -> tuple[float, ...]:
+        """What is weighed of it: 1, the log odds by rules in bits, whether rules weighed it, its scores by words and by numbers."""
+        share = 0.0 if self.known is None else self.known.probability
+        scores = (0.0 if place is None else place.score for place in (self.words, self.numbers))
+        return (1.0, _log_odds(share), float(self.known is not None), *scores)
+
+
+def opinions(
+    facts: Mapping[str, Scalar], rules: RuleSet, weighed: Mapping[str, Scored], by: Alike
+) -> list[Opinion]:
+    """The causes that rules or labelled runs name, without those that this run cannot have had.
+
+    The rule of a cause that was not weighed lends its text and fixes; its own evidence, which was not found, is left out.
+
+    Args:
+        facts: Known facts of the run.
+        rules: Rules in use.
+        weighed: Causes that rules weighed for this run.
+        by: How labelled runs are like this one; of a failure that was written, runs with such numbers are heard too.
+    """
+    words = _alike(facts, WORDING) if by is WORDING else {}
+    numbers = _alike(facts, NUMBERS)
+    if (by is WORDING and (not words or _ended_well(facts))) or not (words or numbers):
+        return []
+    # Words of tracebacks do not speak for what remains where rules explain the failure: of 5 such public runs that nobody had looked at
+    # rules were right in 2, of 3,966 messages of our own in 15, and words in 3 and none.
+    is_explained = any(
+        item.probability >= LIKELY and item.rule.entry.kind not in ORDINARY for item in weighed.values()
+    )
+    if is_explained:
+        words.pop(REST, None)
+    found: list[Opinion] = []
+    for cause in dict.fromkeys((*words, *numbers, *weighed)):
+        known = weighed.get(cause)
+        rule = rules.by_id(cause) if known is None else known.rule
+        if rule is None:
+            continue
+        by_words, by_numbers = words.get(cause), numbers.get(cause)
+        if known is not None and known.probability >= REPORTED:
+            by_words = _with_classes(rule, words)
+        elif (
+            _refuted(rule, facts)
+            or (by is WORDING and rule.symptom_kind not in by.kinds)
+            or (is_explained and known is not None and known.probability < EXCLUDED)
+        ):
+            by_numbers = None
+        opinion = Opinion(rule, known, by_words, by_numbers)
+        if opinion.words or opinion.numbers or (known is not None and _is_judged(rule, by)):
+            found.append(opinion)
+    return found
+
+
+def _with_classes(rule: Rule, alike: Mapping[str, Place]) -> Place | None:
+    """The place of a cause or of a class of it, whichever scores more: who says only the class does not speak against the cause."""
+    places = (alike.get(name) for name in (rule.entry.id, *classes_above(rule.entry)))
+    return max((place for place in places if place is not None), key=lambda p: p.score, default=None)
+
+
+def shares(opinions: Sequence[Opinion], weights: Weights) -> list[float]:
+    """The probability of each cause; what they leave is that of none of them."""
+    odds = [math.exp(sum(w * mark for w, mark in zip(weights, each.marks, strict=True))) for each in opinions]
+    whole = 1.0 + sum(odds)
+    return [each / whole for each in odds]
+
+
 def pooled(
     facts: Mapping[str, Scalar], rules: RuleSet, weighed: Mapping[str, Scored], by: Alike
 ) -> Iterator[Scored]:
-    """The causes of the pool, in no order.
-
-    The rule of a cause that was not weighed lends its text and fixes; its own evidence, which was not found, is left out. What
-    no rule bears out (``REPORTED``) is a candidate, and never likelier than not.
+    """The causes of the pool, in no order. What no rule bears out (``REPORTED``) is a candidate, and never likelier than not.
 
     Args:
         facts: Known facts of the run.
@@ -114,90 +214,15 @@ def pooled(
         weighed: Causes that rules weighed for this run.
         by: How labelled runs are like this one.
     """
-    alike = _alike(facts, by)
-    if not alike or (by is WORDING and _ended_well(facts)):
-        return
-    mixed = list(_led_by_rules(list(_each(facts, rules, weighed, alike, by)), weighed.values(), alike, by))
-    if by is WORDING and mixed:
-        mixed = list(_with_rest(mixed, alike))
-    yield from mixed
-
-
-def _with_rest(mixed: Sequence[Scored], alike: Iterable[str]) -> Iterator[Scored]:
-    """The same causes; what is left beside them is shared among the next by words (``NEXT_SHARES``)."""
-    first = max(mixed, key=lambda item: item.probability)
-    left = max(0.0, 1.0 - sum(item.probability for item in mixed))
-    others = (cause for cause in alike if cause != first.rule.entry.id)
-    more = {cause: left * share for cause, share in zip(others, NEXT_SHARES, strict=False)}
+    named = opinions(facts, rules, weighed, by)
+    mixed = [
+        _scored(opinion, share, by)
+        for opinion, share in zip(named, shares(named, shipped_weights(by.facts)), strict=True)
+    ]
+    told = next((item for item in mixed if by is NUMBERS and _is_told(item, weighed)), None)
+    most = 1.0 if told is None else max(told.probability, JUST_BELOW_HALF)
     for item in mixed:
-        share = item.probability + more.get(item.rule.entry.id, 0.0)
-        yield item if item is first else item._replace(probability=min(share, first.probability - BEHIND))
-
-
-def _led_by_rules(
-    mixed: Sequence[Scored], weighed: Iterable[Scored], alike: Mapping[str, tuple[str, float]], by: Alike
-) -> Iterator[Scored]:
-    """The same causes; a failure that rules explain (by a half) stays first, if only because its rivals are held behind it.
-
-    Of 1,691 public failures, sets held out, the pool names 1,397 first instead of 1,329, one of three 1,513 instead of 1,374, and is
-    wrong at .6 in 31 instead of 67; if words could outvote what rules explain, 1,386 first. Where words are like nothing that is
-    known (``STRANGE``), what rules call likely holds its half: of 144 such answers 86 % were right, of the others held 77 %.
-
-    Numbers outvote what no line tells much of. Where one does, and the pool named another cause, rules were right in 34 of 38
-    small trainings, and the pool in 10; with weaker lines in 3 of 9 both.
-    """
-    lead = _leader(weighed, by)
-    own = next((item for item in mixed if lead is not None and item.rule is lead.rule), None)
-    if lead is None or own is None or lead.probability < HALF or (by is NUMBERS and not _tells_much(lead)):
-        yield from mixed
-        return
-    rival = max((share for cause, (_, share) in alike.items() if cause != lead.rule.entry.id), default=0.0)
-    least = HALF if lead.probability >= LIKELY and rival < STRANGE else JUST_BELOW_HALF
-    most = max(least, own.probability)
-    for item in mixed:
-        yield item._replace(probability=most if item is own else min(item.probability, most - BEHIND))
-
-
-def _leader(weighed: Iterable[Scored], by: Alike) -> Scored | None:
-    """The likeliest cause by rules, of the kinds of which those alike tell as much."""
-    known = (
-        item
-        for item in weighed
-        if item.rule.symptom_kind in by.kinds and item.rule.entry.kind not in ORDINARY
-    )
-    return max(known, key=lambda item: item.probability, default=None)
-
-
-def _tells_much(lead: Scored) -> bool:
-    """Whether a line of this run alone makes a cause many times as likely as it was."""
-    return any(e.counted and e.verdict and e.bits >= TELLING_BITS for e in lead.lines)
-
-
-def _each(
-    facts: Mapping[str, Scalar],
-    rules: RuleSet,
-    weighed: Mapping[str, Scored],
-    alike: Mapping[str, tuple[str, float]],
-    by: Alike,
-) -> Iterator[Scored]:
-    """Every cause that either names, with the mean of both opinions."""
-    lead = _leader(weighed.values(), by)
-    is_clear = lead is not None and lead.probability >= LIKELY
-    for cause in {**alike, **weighed}:
-        known = weighed.get(cause)
-        rule = rules.by_id(cause) if known is None else known.rule
-        if rule is None:
-            continue
-        place, share = alike.get(cause, ("", 0.0))
-        is_found = known is not None and known.probability >= REPORTED
-        outdone = known is not None and known.probability < EXCLUDED and is_clear
-        if place and not is_found and by is NUMBERS and (outdone or _refuted(rule, facts)):
-            place, share = "", 0.0
-        judged = rule.symptom_kind in by.kinds and (by is NUMBERS or _is_known_to_words(cause))
-        if known is not None and (place or (judged and rule.entry.kind not in ORDINARY)):
-            yield _mixed(known, place, share, by, is_found=is_found)
-        elif place:
-            yield _mixed(Scored(rule._replace(says=by.says), (), 0.0), place, share, by, is_found=False)
+        yield item._replace(probability=most if item is told else min(item.probability, most - BEHIND))
 
 
 def stands_alone(leader: Scored, facts: Mapping[str, Scalar], by: Alike) -> bool:
@@ -225,26 +250,48 @@ def _ended_well(facts: Mapping[str, Scalar]) -> bool:
     return facts.get("failure.seen") is not True and isinstance(sound, float) and sound >= HALF
 
 
-def _alike(facts: Mapping[str, Scalar], by: Alike) -> dict[str, tuple[str, float]]:
-    """Of each cause that labelled runs alike had its place among them and its probability."""
-    found: dict[str, tuple[str, float]] = {}
-    for place in PLACES:
-        cause, share = facts.get(f"{by.facts}{place}"), facts.get(f"{by.facts}{place}_probability")
-        if isinstance(cause, str) and isinstance(share, float):
-            found[cause] = (place, share)
+def _is_told(item: Scored, weighed: Mapping[str, Scored]) -> bool:
+    """Whether rules hold a cause for likelier than not and one line of this run alone tells much of it.
+
+    Numbers do not outvote it: where the pool named another cause, rules were right in 34 of 38 small trainings, and the pool in 10;
+    with weaker lines in 3 of 9 both.
+    """
+    known = weighed.get(item.rule.entry.id)
+    if known is None or known.probability < HALF or known.rule.entry.kind in ORDINARY:
+        return False
+    return any(e.counted and e.verdict and e.bits >= TELLING_BITS for e in known.lines)
+
+
+def _is_judged(rule: Rule, by: Alike) -> bool:
+    """Whether labelled runs that do not name a cause speak against it."""
+    if rule.symptom_kind not in by.kinds or rule.entry.kind in ORDINARY:
+        return False
+    return by is NUMBERS or _is_known_to_words(rule.entry.id)
+
+
+def _alike(facts: Mapping[str, Scalar], by: Alike) -> dict[str, Place]:
+    """Of each cause that labelled runs alike had its place among them."""
+    found: dict[str, Place] = {}
+    for name in PLACES:
+        cause, share, score = (facts.get(f"{by.facts}{name}{end}") for end in ("", "_probability", "_score"))
+        if isinstance(cause, str) and isinstance(share, float) and isinstance(score, float):
+            found[cause] = Place(by, name, cause, share, score)
     return found
 
 
-def _mixed(known: Scored, place: str, share: float, by: Alike, *, is_found: bool) -> Scored:
-    """A cause with the mean of both opinions, and the line that says what the likeness made of it."""
-    cause = known.rule.entry.id
-    both = OF_RULES * known.probability + (1.0 - OF_RULES) * share
-    if not is_found:
-        both = min(both, JUST_BELOW_HALF)
+def _scored(opinion: Opinion, share: float, by: Alike) -> Scored:
+    """A cause with its probability, and the line that says what labelled runs made of it."""
+    cause = opinion.rule.entry.id
+    known = opinion.known or Scored(opinion.rule._replace(says=by.says), (), 0.0)
+    both = share if opinion.is_found else min(share, JUST_BELOW_HALF)
     bits = round(max(-MOST_BITS, min(MOST_BITS, _log_odds(both) - _log_odds(known.probability))), 1)
-    name = ALIKE if is_found else by.candidate
-    test = f'{by.facts}{place} == "{cause}"' if place else f'{by.facts}first != "{cause}"'
-    because = f"{by.because}, {share:.0%} had this cause"
+    place = opinion.words or opinion.numbers
+    told = by if place is None else place.by
+    name = ALIKE if opinion.is_found else told.candidate
+    test = (
+        f'{told.facts}first != "{cause}"' if place is None else f'{told.facts}{place.name} == "{place.cause}"'
+    )
+    because = f"{told.because}, {0.0 if place is None else place.share:.0%} had this cause"
     line = EvidenceLine(name, compile_condition(test, name), because, bits, 0.0)
     entry = LedgerLine(line, verdict=True, bits=bits, counted=True)
     return Scored(known.rule, (*known.lines, entry), known.bits + bits, both)

@@ -260,6 +260,20 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"gpu_mem": [8.0 + 3.0 * (i % 4) for i in range(60)]}, "signal.pace.memory_grows", False),
         ({"system.proc.memory.rssMB": [1.0, *[1.5 + 0.2 * i for i in range(8)]]}, "signal.pace.memory_grows", None),
         ({"memory_size": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", None),
+        ({"memory_required_for_layer": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", None),
+        ({"ram_used": [1.2, *[1.25 + 0.02 * i - 0.03 * (i % 3 == 2) for i in range(12)]]}, "signal.pace.memory_creeps", True),
+        ({"ram_used": [1.2, *[1.25 + 0.1 * (1 - 0.7**i) - 0.01 * (i % 3 == 2) for i in range(12)]]}, "signal.pace.memory_creeps", False),
+        ({"ram_used": [1.2, *[1.25 + 0.02 * (i % 3) for i in range(12)]]}, "signal.pace.memory_creeps", False),
+        ({"gen_loss": [4.0, 684.0], "adversarial_loss": [0.8, 273.0], "mel_loss": [1.0, 1.2]}, "signal.exact.losses_leap", True),
+        ({"gen_loss": [4.0, 684.0, 4.0], "adversarial_loss": [0.8, 273.0, 0.8]}, "signal.exact.losses_leap", None),
+        ({"gen_loss": [4.0, 684.0], "adversarial_loss": [0.0, 273.0]}, "signal.exact.losses_leap", None),
+        ({"val_acc": [0.5, 0.75, 1.0], "test_accuracy": [0.5]}, "signal.score.test_below", pytest.approx(0.5)),
+        ({"val_acc": [50.0, 75.0, 91.0], "test_acc": [90.0]}, "signal.score.test_below", pytest.approx(0.01)),
+        ({"val_acc": [0.5, 0.75, 1.0], "acc": [0.5]}, "signal.score.test_below", None),
+        ({"samples_per_second": [90.0, *[2000.0 + 50 * (i % 3) if i not in {3, 8} else 40.0 for i in range(12)]]}, "signal.pace.deep_drops", 2),
+        ({"samples_per_second": [90.0, *[2000.0 + 50 * (i % 3) if i % 4 else 40.0 for i in range(1, 13)]]}, "signal.pace.deep_drops", 0),
+        ({"samples_per_second": [90.0, *[2000.0 if i not in {3, 8} else 900.0 for i in range(12)]]}, "signal.pace.deep_drops", 0),
+        ({"samples_per_second": [2000.0 if i not in {3, 8} else 40.0 for i in range(12)], "eval_accuracy": [0.5, 0.6]}, "signal.pace.deep_drops", None),
         ({"memory_size_mb": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", True),
     ],
 )  # fmt: skip
@@ -374,3 +388,15 @@ def test_an_evaluation_before_the_first_training_row_tells_nothing_of_what_was_l
     run.log({"eval_accuracy": [0.012]}, steps=[0], lines=[line]).config(num_classes=100)
 
     assert ("signal.chance.held_out" in run.plain()) is told
+
+
+@pytest.mark.parametrize(
+    ("free", "told"),
+    [((63.0, 58.0, 55.0, 54.0), True), ((63.0, 62.0, 62.0, 62.0), False), ((60.0, 50.0), None)],
+)
+def test_tables_of_the_memory_of_the_host_that_fills_up(free, told):
+    maker = RunMaker()
+    for available in free:
+        maker.event("host_memory_use", role="info", total_gib=64.0, available_gib=available)
+
+    assert maker.plain().get("signal.pace.memory_grows") is told

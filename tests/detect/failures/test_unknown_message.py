@@ -9,7 +9,7 @@ from analyzer.detect.failures.unknown_message import FIRST_LEAST, shipped_messag
 from analyzer.errors import InputError
 from analyzer.ingest.discover import load_run
 from analyzer.ingest.text.failures.error_lines import error_lines, is_plain_error
-from analyzer.rules.candidates.pooled import NEXT_SHARES, OF_RULES, WORDING, pooled
+from analyzer.rules.candidates.pooled import WORDING, pooled
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import Scored
 from analyzer.rules.tree import JUST_BELOW_HALF
@@ -59,8 +59,16 @@ def test_reports_of_launchers_and_curves_do_not_drown_the_words_of_an_error(tmp_
     assert first.evidence[0].refs[0].line == 20
 
 
-OF_WORDS = 1.0 - OF_RULES
-DISK = {"message.first": "disk-full", "message.first_probability": 0.9, "failure.seen": True}
+def said(place, cause, score):
+    """What the reader of messages says of one cause; its share tells only what is printed."""
+    return {
+        f"message.{place}": cause,
+        f"message.{place}_score": score,
+        f"message.{place}_probability": min(score, 1.0),
+    }
+
+
+DISK = {**said("first", "disk-full", 0.9), "failure.seen": True}
 
 
 def pool(facts, weighed=()):
@@ -81,23 +89,29 @@ def test_a_cause_that_no_rule_found_stays_below_one_half():
     assert pool(DISK) == {"disk-full": JUST_BELOW_HALF}
 
 
-def test_what_is_left_beside_the_first_is_shared_among_the_next_by_words():
-    next_two = {"message.second": "local-disk-fault", "message.second_probability": 0.01, "message.third": "file-locked", "message.third_probability": 0.001}  # fmt: skip
+def test_plain_words_outvote_what_rules_hold_for_likely_and_faint_ones_do_not():
+    """Of failures with words that nearly say it, rules that call another cause likely are mostly wrong."""
 
-    found = pool({**DISK, **next_two}, [("disk-full", 0.8)])
+    def first(score):
+        found = pool(
+            {**said("first", "local-disk-fault", score), "failure.seen": True}, [("disk-full", 0.85)]
+        )
+        return max(found, key=found.__getitem__)
 
-    assert found["disk-full"] == pytest.approx(OF_RULES * 0.8 + OF_WORDS * 0.9)
-    left = 1.0 - found["disk-full"] - OF_WORDS * 0.011
-    assert found["local-disk-fault"] == pytest.approx(OF_WORDS * 0.01 + NEXT_SHARES[0] * left)
-    assert 0.02 > found["file-locked"] > 0.01
+    assert first(0.8) == "local-disk-fault"
+    assert first(0.2) == "disk-full"
 
 
-def test_rules_and_labelled_logs_make_one_probability():
-    mixed = pool(DISK, [("disk-full", 0.5), ("user-code-exception", 0.5)])
+def test_what_both_say_is_surer_than_what_one_says_and_something_else_is_left():
+    facts = {**DISK, **said("second", "local-disk-fault", 0.1)}
 
-    assert mixed == pytest.approx(
-        {"disk-full": OF_RULES * 0.5 + OF_WORDS * 0.9, "user-code-exception": OF_RULES * 0.5}
-    )
+    both = pool(facts, [("disk-full", 0.8)])
+    rivals = pool(facts, [("disk-full", 0.8), ("user-code-exception", 0.8)])
+
+    assert both["disk-full"] > 0.9
+    assert pool(said("first", "disk-full", 0.3), [("disk-full", 0.8)])["disk-full"] < both["disk-full"]
+    assert rivals["disk-full"] > rivals["user-code-exception"] > 0.0
+    assert sum(both.values()) < 1.0
 
 
 def test_of_a_log_without_errors_and_rows_the_last_lines_are_asked(tmp_path):
