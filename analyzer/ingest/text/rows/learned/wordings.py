@@ -437,6 +437,7 @@ def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> 
 _PATHS = LazyRegex(r"(?<!\w)(?:/[\w.@+-]{1,80}){2,20}/?")
 _OF_PRINTING = LazyRegex(
     rf"\[(?:'[A-Za-z_]{{1,30}}',? ?){{1,20}}\]|\btensor\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{{1,60}}|\b(?:INFO|DEBUG)\b"
+    rf"|\A\[\w{{1,30}}=[^\]{INT}{FLOAT}{TIME}]{{1,160}}\]"
     rf"|(?<=[,;|(\[])\s{{0,3}}[{INT}{FLOAT}] ?[A-Za-z]{{1,9}}/[A-Za-z]{{1,9}}\b"
 )
 """What a logger, the text of a tensor and a list of classes put around words and numbers; and rates, whose units are no words."""
