@@ -3,15 +3,17 @@
 Alike are runs with such numbers where the course of the run leads, and those that ended in such words where a failure was written.
 
 A pool of logarithms with "none of them" beside the causes (a conditional logit): the odds of a cause are a product of powers of what
-rules, words and numbers say of it, and the powers were fitted (``weights.py``). Of 193 failures with such words that neither rules nor
+rules, words and numbers say of it, and the powers were fitted (``classifier/pool.py``). Of 193 failures with such words that neither rules nor
 models knew it names 169 first, the mean of both opinions 163, rules alone 151; of 107 runs with such numbers 83, and the mean 84.
 Rules alone decide whether a run is accused.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from analyzer.detect.likeness.places import PLACES
 from analyzer.expr import compile_condition
@@ -20,13 +22,16 @@ from analyzer.model.labels import ORDINARY, REST
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED
 from analyzer.record import NamedTuple
-from analyzer.rules.candidates.weights import Weights, shipped_weights
+from analyzer.rules.causes import rules_root
 from analyzer.rules.folding import Folding
 from analyzer.rules.load import RuleSet
 from analyzer.rules.schema import EvidenceLine, Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored
 from analyzer.rules.shape_line import POOLED, is_plain
 from analyzer.rules.tree import HALF, JUST_BELOW_HALF, classes_above
+
+FILE = "pool.json"
+"""Of the weights, beside the rules."""
 
 PROBED = ("compare.", "signal.module.", "signal.replay.", "signal.rerun.", "signal.anomaly.")
 """Facts that no log tells: another run, what hooks and replays saw."""
@@ -194,6 +199,31 @@ def _with_classes(rule: Rule, alike: Mapping[str, Place]) -> Place | None:
     """The place of a cause or of a class of it, whichever scores more: who says only the class does not speak against the cause."""
     places = (alike.get(name) for name in (rule.entry.id, *classes_above(rule.entry)))
     return max((place for place in places if place is not None), key=lambda p: p.score, default=None)
+
+
+class Weights(NamedTuple):
+    """Of the marks of an opinion, in the order of ``Opinion.marks``.
+
+    Attributes:
+        start: Log odds, in nats, of a cause against none of them where nothing speaks for or against it.
+        rules: Nats for each bit of its log odds by rules.
+        weighed: Nats for a rule that was weighed at all.
+        words: Nats for a score of 1 by the words of the failure.
+        numbers: Nats for a score of 1 by the course of the run.
+    """
+
+    start: float
+    rules: float
+    weighed: float
+    words: float
+    numbers: float
+
+
+@lru_cache(maxsize=2)
+def shipped_weights(asked: str) -> Weights:
+    """The weights that come with analyzer for one kind of labelled runs: ``message.`` or ``likeness.``."""
+    stored = json.loads((rules_root() / FILE).read_text(encoding="utf-8"))
+    return Weights(**stored[asked])
 
 
 def shares(opinions: Sequence[Opinion], weights: Weights) -> list[float]:

@@ -98,7 +98,7 @@ def test_zeros_that_clearml_writes_for_nan_are_told_from_zeros(tmp_path):
 
     assert load_run(FILES / "clearml").run.events.of("nan_reported_as_zero")
     assert told.findings[0].symptom_kind == "numerical_breakdown"
-    assert "numerical_breakdown" not in {finding.symptom_kind for finding in untold.findings}
+    assert untold.findings[0].symptom_kind != "numerical_breakdown"
 
 
 def test_a_cut_line_of_clearml_is_a_gap_and_the_rest_is_read(tmp_path):
