@@ -63,6 +63,9 @@ MAX_PROSE = 24
 STROKES_OF_A_ROW = 3
 """Strokes that part the cells of a row as surely as signs do."""
 
+_CELLS = LazyRegex(rf"(?:, {{0,3}}[A-Za-z][\w/.@-]{{0,60}} {{1,3}}{FLOAT}(?=,|\s{{0,8}}$)){{3}}")
+"""So do commas around three pairs of a name and a decimal: ``task a, loss 7.3, loss_a 5.5, loss_b 1.8``."""
+
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
 _HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
@@ -253,7 +256,8 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     )
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
-    separated = any(found.signed for found in fields) or piece.count("|") >= STROKES_OF_A_ROW
+    parted = piece.count("|") >= STROKES_OF_A_ROW or _CELLS.search(piece) is not None
+    separated = parted or any(found.signed for found in fields)
     words = _other_words(without_the_rest(piece, fields), place, found_all)
     words -= len(_NAMES_DATA.findall(ahead)) if held_out else 0
     known = any(is_sign(name) or ((place or held_out) and is_score(name)) for name in names)
