@@ -52,7 +52,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     read_values,
 )
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, names_memory, read_name
+from analyzer.model.name_words import is_score, names_host_memory, read_name
 
 MAX_CHARACTERS = 4_000
 """Characters of a line that are looked at; lines of loops are far shorter."""
@@ -395,7 +395,7 @@ class TemplateRows(Learnable):
             for name, value in without_asides(values).items()
             if canonical_metric(name) in METRICS
             or read_name(name).quantity
-            or any((measures(name), names_time(name), names_memory(name)))
+            or any((measures(name), names_time(name), names_host_memory(name)))
             or players
         }
         if (

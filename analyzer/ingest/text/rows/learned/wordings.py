@@ -63,6 +63,9 @@ MAX_PROSE = 24
 STROKES_OF_A_ROW = 3
 """Strokes that part the cells of a row as surely as signs do."""
 
+_CELLS = LazyRegex(rf"(?:, {{0,3}}[A-Za-z][\w/.@-]{{0,60}} {{1,3}}{FLOAT}(?=,|\s{{0,8}}$)){{3}}")
+"""So do commas around three pairs of a name and a decimal: ``task a, loss 7.3, loss_a 5.5, loss_b 1.8``."""
+
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
 _HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
@@ -162,7 +165,7 @@ class Template:
 NOTHING = Template()
 _ANY_WORD = LazyRegex(
     r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|eer\b|dcf|\bdsc|hd95|snr|sdr|srcc|plcc|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
-    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|mem(?:ory)?\b|rss\b|\bram\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^ {0,8}[A-Za-z][\w-]{2,30} {1,30}\x01$|^(?:[\w ]{1,24}: {1,2})?[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
+    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|(?<!gpu[_ ])(?<!cuda[_ ])mem(?:ory)?\b|rss\b|\bram\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^ {0,8}[A-Za-z][\w-]{2,30} {1,30}\x01$|^(?:[\w ]{1,24}: {1,2})?[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
 )
 
 
@@ -262,7 +265,8 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     )
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
-    separated = any(found.signed for found in fields) or piece.count("|") >= STROKES_OF_A_ROW
+    parted = piece.count("|") >= STROKES_OF_A_ROW or _CELLS.search(piece) is not None
+    separated = parted or any(found.signed for found in fields)
     words = _other_words(without_the_rest(piece, fields), place, found_all)
     words -= len(_NAMES_DATA.findall(ahead)) if held_out else 0
     known = any(is_sign(name) or ((place or held_out) and is_score(name)) for name in names)
@@ -442,6 +446,7 @@ def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> 
 _PATHS = LazyRegex(r"(?<!\w)(?:/[\w.@+-]{1,80}){2,20}/?")
 _OF_PRINTING = LazyRegex(
     rf"\[(?:'[A-Za-z_]{{1,30}}',? ?){{1,20}}\]|\btensor\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{{1,60}}|\b(?:INFO|DEBUG)\b"
+    rf"|\A\[\w{{1,30}}=[^\]{INT}{FLOAT}{TIME}]{{1,160}}\]"
     rf"|(?<=[,;|(\[])\s{{0,3}}[{INT}{FLOAT}] ?[A-Za-z]{{1,9}}/[A-Za-z]{{1,9}}\b"
 )
 """What a logger, the text of a tensor and a list of classes put around words and numbers; and rates, whose units are no words."""
