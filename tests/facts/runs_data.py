@@ -53,6 +53,12 @@ def detector_that_is_only_evaluated() -> RunMaker:
     return maker.event("class_scores", role="info", metric="ap", classes=3, at_zero=3, best=0.0, without_error=0, without_samples=1, names="cup")  # fmt: skip
 
 
+def test_below_validation() -> RunMaker:
+    """A test of which half is right after a validation of which all is, and losses of two players that leap."""
+    losses = {"gen_loss": [4.0, 684.0], "adversarial_loss": [0.8, 273.0]}
+    return RunMaker().log({**losses, "val_acc": [0.5, 1.0]}).log({"test_accuracy": [0.5]})
+
+
 def tokens_none_right() -> RunMaker:
     """A perplexity of a good model beside an accuracy of 0."""
     return RunMaker().log({"perplexity": falling(6, 4.0, 3.0), "accuracy": [0.0] * 6})
@@ -97,6 +103,7 @@ RUNS = (
     detector_with_one_bad_term,
     detector_that_finds_nothing,
     detector_that_is_only_evaluated,
+    test_below_validation,
     tokens_none_right,
     shards_in_order,
     classifier,

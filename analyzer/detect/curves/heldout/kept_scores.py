@@ -5,13 +5,18 @@ Training may show nothing of it: a score is measured on other data, in another m
 
 from __future__ import annotations
 
+import numpy as np
+
 from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.heldout.scores import ERRORS, HARDLY_ANY, OUTLINE, Score, rows_away, scores_of
+from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.model.arrays import Values
+from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
-from analyzer.model.score_words import SHARE_OF_ALL
+from analyzer.model.refs import SourceRef
+from analyzer.model.score_words import SHARE_OF_ALL, read_score
 
 AWAY_ROWS, AWAY_SHARE = 8, 0.5
 """Eight evaluations to the end, and half of all: a noisy score comes back near its best at times."""
@@ -48,6 +53,8 @@ training was ended where it still learned as before. Noise leaves as much of an 
 UNMOVED_ROWS, UNMOVED_GAIN, SEEN_FALL = 4, 0.05, 0.3
 """Four rows, five points gained at most and at most half of the answers right, while three tenths of the training loss go."""
 
+_TESTED, _VALIDATED = word_set("test testing"), word_set("val valid validation dev eval evaluation")
+
 _ERROR_RATES = ERRORS | {"wer", "cer", "ter", "eer"}
 
 
@@ -62,6 +69,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _broke(out, view, held or every)
     _hardly_right(out, every)
     _error_left(out, held or every)
+    _test_below(out, view)
     _training_unmoved(out, view, [score for score in every if score.reading.phase != "eval"])
 
 
@@ -136,6 +144,26 @@ def _broke(out: FactWriter, view: RunView, scores: list[Score]) -> None:
             out.put("collapsed_from", best, refs_at(score.series, [int(right.argmax())]))
             out.put("collapsed_to", float(right[-1]), end_of(score.series))
             return
+
+
+def _test_below(out: FactWriter, view: RunView) -> None:
+    """How far a test that stands at the end lies below the validation of the same answers, by the names that the program gave."""
+    table = view.run.metrics
+    last: dict[bool, tuple[float, SourceRef]] = {}
+    for code, name in enumerate(table.raw_names):
+        words = set(words_of(name))
+        is_test = bool(words & _TESTED)
+        if is_test == bool(words & _VALIDATED) or not (
+            read_score(name).kind & SHARE_OF_ALL and read_score(name).whole
+        ):
+            continue
+        rows = np.flatnonzero((table.raw == code) & np.isfinite(table.value))
+        if rows.size and is_test not in last:
+            values = table.value[rows]
+            share = float(values[-1]) / (PERCENT if float(values.max()) > SHARE else 1.0)
+            last[is_test] = share, SourceRef(int(table.source[rows[-1]]), int(table.line[rows[-1]]) or None)
+    if len(last) > 1:
+        out.put("test_below", last[False][0] - last[True][0], [last[True][1], last[False][1]])
 
 
 def _none_yet(out: FactWriter, view: RunView) -> None:

@@ -47,6 +47,9 @@ PARTS_AT_ONCE = 3
 EXPLODES, EXPLODES_ROWS = 1e6, 4
 """A million times the level of a series is no spike of a batch."""
 
+LEAPT, LEAP, LEAP_FROM = 2, 100.0, 0.1
+"""Two losses that end a hundred times above all that they were before; one that was hardly there before was switched on."""
+
 FEW_RIGHT = 0.5
 """Half of the answers right is less than a loss of 0 allows, whatever the task."""
 
@@ -83,6 +86,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _zero_but_wrong(out, view)
     _layers(out, view)
     _frozen(out, view)
+    _leap_together(out, view)
     _explodes(out, view)
 
 
@@ -226,6 +230,23 @@ def _explodes(out: FactWriter, view: RunView) -> None:
             )
             out.put("explodes_name", series.logged_as, end_of(series))
             return
+
+
+def _leap_together(out: FactWriter, view: RunView) -> None:
+    """Whether several losses end a hundred times above all rows before, of which one is enough: what drives the one drives the other."""
+    last: dict[int, list[Series]] = {}
+    for name in sorted(view.run.metrics.names):
+        words = words_of(name)
+        series = view.curve(name) if "loss" in words and "scale" not in words else None
+        if series is None or len(series) < ROWS or not np.isfinite(series.value).all():
+            continue
+        before = float(np.abs(series.value[:-1]).max())
+        if before >= LEAP_FROM and float(series.value[-1]) >= LEAP * before:
+            last.setdefault(int(series.step[-1]), []).append(series)
+    leapt = max(last.values(), key=len, default=[])
+    if len(leapt) >= LEAPT:
+        out.put("losses_leap", value=True, refs=[*ends_of(leapt[0]), *end_of(leapt[1])])
+        out.put("explodes_name", leapt[0].logged_as, end_of(leapt[0]))
 
 
 def _zeros(out: FactWriter, view: RunView) -> None:

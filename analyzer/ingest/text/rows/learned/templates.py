@@ -52,7 +52,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     read_values,
 )
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, names_memory, read_name
+from analyzer.model.name_words import is_score, names_host_memory, read_name
 
 MAX_CHARACTERS = 4_000
 """Characters of a line that are looked at; lines of loops are far shorter."""
@@ -216,6 +216,8 @@ class TemplateRows(Learnable):
         values = read_values(row, numbers)
         if not values or not is_whole(row.place, numbers):
             return False
+        if template.best:
+            return self._beside_rows(values, line, log)
         if template.saves:  # of the state that is saved: all that is told in a log without a row
             where = Where(int(counted(numbers[row.place.step])) if row.place.step >= 0 else None)
             return self._once_seen(template, values, where, line, log, MAX_TEMPLATES)
@@ -241,6 +243,14 @@ class TemplateRows(Learnable):
                 return self._once_seen(template, values, where, line, log, enough)
             self._catch_up(template, log)
         return self._placed(row, values, numbers, line, log)
+
+    def _beside_rows(self, values: dict[str, float], line: LogLine, log: LogState) -> bool:
+        """The best so far is told of rows that were read: a lone one is the result of something else."""
+        beside = bool(self.rows or log.has_points)
+        for name, value in values.items() if beside else ():
+            log.metric(name, value, line, log.step)
+        self.rows += beside
+        return beside
 
     def _once_seen(
         self,
@@ -385,7 +395,7 @@ class TemplateRows(Learnable):
             for name, value in without_asides(values).items()
             if canonical_metric(name) in METRICS
             or read_name(name).quantity
-            or any((measures(name), names_time(name), names_memory(name)))
+            or any((measures(name), names_time(name), names_host_memory(name)))
             or players
         }
         if (
@@ -424,8 +434,8 @@ class TemplateRows(Learnable):
             return True
         if not known and row.told and not row.words:
             return self._named_alone(template, values, line, log)
-        written = self._bare.add(row, known, values if row.sure else known, line, log, rows=self.rows)
-        self.rows += written
+        kept = values if row.sure or (row.told and not row.words) else known
+        self.rows += (written := self._bare.add(row, known, kept, line, log, rows=self.rows))
         return written > 0
 
     def _named_alone(

@@ -29,7 +29,6 @@ from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
-from analyzer.ingest.text.rows.tables.class_tables import ClassTable, columns_of_a_class
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
 from analyzer.model.score_words import read_score
@@ -60,6 +59,8 @@ _WORDS = LazyRegex(r"[^\s,|]+")
 _NAMES = LazyRegex(
     r"(?i)(?:(?:train(?:ing)?|valid(?:ation)?|val|test|eval|dev) (?:loss|acc(?:uracy)?|error|ppl|perplexity|f1|score)|[^\s,|]+)"
 )
+_VALUE = LazyRegex(r"[:=\[]\s{0,8}[-+]?\d")
+"""A number behind a sign: what holds one is a row, and is not looked at cell by cell."""
 _LENGTHS = LazyRegex(r"\b\d{1,6} days?,\s{1,4}(?=\d)")
 _NUMBER_WORD = LazyRegex(r"(?<![\w@.])\d(?![dD]_)")
 _HASH = LazyRegex(r"^\s{0,4}#(?=\s{1,4}[A-Za-z])")
@@ -102,6 +103,9 @@ _SAMPLES = "support"
 _MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_like"})
 
 
+_CLASS = frozenset({"class", "classes", "category", "categories", "class_name", "category_name", "label"})
+
+
 class Head(NamedTuple):
     """The names of the columns of a table."""
 
@@ -140,6 +144,8 @@ class PrintedTables:
         if head is None:
             return False
         if head.classes:
+            from analyzer.ingest.text.rows.tables.class_tables import ClassTable  # noqa: PLC0415  (few logs have one)
+
             log.captures.append(ClassTable(head.names, line))
             return True
         if head.names[-1] == _SAMPLES and head.scores:
@@ -179,6 +185,8 @@ def find_head(text: str) -> Head | None:
     """
     if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS or "%|" in text:
         return None  # a progress bar, of which there are ten thousands, has strokes as well
+    if _VALUE.search(text):
+        return None
     text = _EVALUATIONS.sub("\t", _HASH.sub(" ", text.translate(_STROKES)))
     if _TWO_COUNTERS.match(text):
         return _head(list(_WORDS.finditer(text)), text, sure=True)
@@ -195,8 +203,11 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         names = tuple(f"{name}_2" if name in names[:at] else name for at, name in enumerate(names))
     if "loss" in names and _LETTERS.keys() & set(names) >= {"p", "r", "f"}:
         names = tuple(_LETTERS.get(name, name) for name in names)
-    if classes := columns_of_a_class(names) if sure else ():
-        return Head(classes, (), classes=True)
+    if sure and names and names[0] in _CLASS:
+        from analyzer.ingest.text.rows.tables.class_tables import columns_of_a_class  # noqa: PLC0415  (few logs have one)
+
+        if classes := columns_of_a_class(names):
+            return Head(classes, (), classes=True)
     if len(names) < 2 or len(set(names)) < len(names):
         return None
     if not all(_HEADER_CELL.match(name) or name == "#" for name in names):
