@@ -85,6 +85,7 @@ DETECTORS: tuple[Detector, ...] = (
     _of("gap", "curves.heldout.gap", "signal.gap.", _rows, policies=False),
     _of("exact", "curves.numerics.exact", "signal.exact."),
     _of("scores", "curves.heldout.scores", "signal.score.", _rows, policies=False),
+    _of("tasks", "curves.heldout.tasks", "signal.tasks.", lambda run: run.events.of("task_scores") or any("forget" in name or "bwt" in name for name in run.metrics.names), policies=False),
     _of("kept_scores", "curves.heldout.kept_scores", "signal.score.", _rows, policies=False),
     _of("adversaries", "curves.players.adversaries", "signal.gan.", _rows, policies=False),
     _of("collapse", "curves.players.collapse", "signal.collapse.", _rows, policies=False),

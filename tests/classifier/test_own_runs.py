@@ -46,6 +46,14 @@ def run(*arguments):
     return CliRunner().invoke(app, ["classifier", *map(str, arguments)])
 
 
+@pytest.fixture
+def few_trees(monkeypatch):
+    """A forest that is small: asked is who is held out or counted and what is used, not how well it judges."""
+    forest = candidates()[CHOSEN].set_params(n_estimators=20)
+    monkeypatch.setattr(training, "candidates", lambda: {CHOSEN: forest})
+
+
+@pytest.mark.usefixtures("few_trees")
 def test_a_model_trained_on_own_runs_is_used(corpus, tmp_path, monkeypatch):
     model = tmp_path / "own.json"
     done = run("train", corpus, "-o", model)
@@ -64,13 +72,6 @@ def test_a_model_trained_on_own_runs_is_used(corpus, tmp_path, monkeypatch):
     assert lines
     assert lines[0].verdict is True
     assert "the loss hardly moves" in lines[0].because
-
-
-@pytest.fixture
-def few_trees(monkeypatch):
-    """A forest that is small: asked is who is held out or counted, not how well it judges."""
-    forest = candidates()[CHOSEN].set_params(n_estimators=20)
-    monkeypatch.setattr(training, "candidates", lambda: {CHOSEN: forest})
 
 
 @pytest.mark.usefixtures("few_trees")

@@ -141,8 +141,14 @@ def no_episode() -> RunMaker:
     return RunMaker().event("mean_of_nothing", line=35).log(rewards, steps=None)
 
 
+def tasks_in_turn() -> RunMaker:
+    """An evaluation by task, and what the program says of forgetting."""
+    return RunMaker().event("task_scores", role="info", tasks=3, highest=2, newest=0.9, earlier=2, at_zero=2, lost=2, forgetting=0.9)  # fmt: skip
+
+
 RUNS = (
     no_episode,
+    tasks_in_turn,
     forgetting,
     broken_down,
     not_counted,

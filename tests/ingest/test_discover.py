@@ -315,6 +315,14 @@ def _markdown(tmp_path, text):
 ROWS_OF_A_RUN = "".join(f"epoch {at}:\nloss_D: {1 / at:.3f}, loss_G: {2 / at:.3f}\n\n" for at in range(1, 30))
 
 
+def test_headings_of_epochs_do_not_make_a_page_of_rows(tmp_path):
+    epochs = (
+        f"#### Epoch {n}/11\ntrain loss: {2 / n:.4f}<br>\nval loss: {3 / n:.4f}<br>\n" for n in range(1, 12)
+    )
+
+    assert _markdown(tmp_path, "## Training\n" + "\n".join(epochs)) == ["text-log"]
+
+
 def test_a_markdown_file_whose_lines_are_rows_is_a_log(tmp_path):
     assert _markdown(tmp_path, f"Using device:  cuda\n{ROWS_OF_A_RUN}") == ["text-log"]
 

@@ -66,7 +66,7 @@ def test_restart_advice_is_a_list_that_a_script_reads(done):
 
 @pytest.mark.parametrize("grouping", ["cause", "node", "user", "model"])
 def test_the_table_follows_the_grouping(done, grouping):
-    result = run(done[1] / "fleet", "--group-by", grouping, "--workers", "0")
+    result = run(done[1] / "fleet" / "users" / "alice", "--group-by", grouping, "--workers", "0")
 
     assert f"by {grouping}" in result.stdout
     if grouping == "user":
@@ -88,7 +88,9 @@ def test_every_format_is_written(done, tmp_path):
 
 @pytest.mark.parametrize(("level", "code"), [("never", 0), ("likely", 1)])
 def test_fail_on_decides_the_exit_code(done, level, code):
-    assert run(done[1] / "fleet", "--fail-on", level, "--workers", "0").returncode == code
+    alice = done[1] / "fleet" / "users" / "alice"
+
+    assert run(alice, "--fail-on", level, "--workers", "0").returncode == code
 
 
 def test_a_run_that_could_not_be_diagnosed_is_named_and_exits_with_5(tmp_path, monkeypatch):

@@ -209,7 +209,7 @@ class FailureOrder:
         rows, following = view.once(RowsOfLogs), Following(found, ends)
         skips, ready = _places(view, "batch_skipped_for_memory"), _places(view, "nccl_ready")
         partly, refused = _places(view, "state_dict_partly_loaded"), _places(view, "state_dict_rejected")
-        waits = _places(view, "hccl_timeout")
+        waits = _places(view, "hccl_timeout") | _places(view, "connection_lost")
         raised = {
             event.ref.source: event
             for event in view.events("python_traceback")
@@ -357,7 +357,7 @@ def _survived(failure: Failure, following: Following, rows: RowsOfLogs) -> bool:
     if (
         failure.family in {"exception", "memory", "peers", "cleanup"}
         and following.longest_gap(failure) > BURST_LINES
-    ):
+    ) or following.ran_until_stopped(failure, BURST_LINES):
         return True
     if failure.family not in {"exception", "memory"}:
         return False
@@ -459,10 +459,11 @@ def _warned_of_something_else(failure: Failure, raised: Mapping[int, Event]) -> 
 
 
 def _hands_on(failure: Failure, waits: frozenset[tuple[int, int]]) -> bool:
-    """Whether a runtime only says that a task failed, below the word that it had waited in vain for another."""
-    if not failure.kinds <= {"library_kernel_failed"} or failure.speaker.fields:
+    """Whether a line without words of its own, that a task failed or a check, stands below the word that others were lost or waited for."""
+    if not failure.kinds <= {"library_kernel_failed", "native_check_failed"} or failure.speaker.fields:
         return False
-    return 0 < failure.place[2] - _above(waits, failure) <= LINES_IN_VAIN
+    above = _above(waits, failure)
+    return above > 0 and failure.place[2] - above <= LINES_IN_VAIN
 
 
 def _places(view: RunView, kind: str) -> frozenset[tuple[int, int]]:

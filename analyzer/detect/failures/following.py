@@ -34,6 +34,9 @@ ENDS_OF_CELLS = frozenset({"environment_unsolvable", "keyboard_interrupt"})
 CELL_OUTPUT = 20
 """Lines below the error of a notebook's cell that tell of later cells: more than the message of an exception has."""
 
+OF_SCHEDULERS = frozenset({"slurm_cancelled", "job_time_limit", "job_cancelled", "job_preempted"})
+"""By what a scheduler says that it ended the job: until then the job ran."""
+
 _USAGE = ".py: error: "
 
 ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
@@ -66,6 +69,7 @@ class Following:
         self._last_parsed: dict[tuple[int, int], int] = {}
         self._last_ends: dict[tuple[tuple[int, int], bool, bool], int] = {}
         self._longest: dict[tuple[int, int], list[int]] = {}
+        self._stopped: dict[tuple[int, int], int] = {}
         self._cells: dict[tuple[int, int], list[int]] = {}
         self._notebooks: set[tuple[int, int]] = set()
         self._is_alone = not any(
@@ -74,6 +78,8 @@ class Following:
         for failure in failures:
             file, line = failure.place[:2], failure.place[2]
             self._last[file] = line
+            if failure.kinds & OF_SCHEDULERS:
+                self._stopped[file] = line
             in_cell = failure.raised.get("in_cell") is True
             self._notebooks |= {file} if in_cell else set()
             if failure.family not in CAUSES:
@@ -127,6 +133,12 @@ class Following:
         return max(cells) > own_end or (
             self._is_alone and (uncaught(failure) or is_usage(failure)) and program > line
         )
+
+    def ran_until_stopped(self, failure: Failure, lines: int) -> bool:
+        """Whether the program of one process printed so many lines below, before its scheduler ended the job."""
+        file, line = failure.place[:2], failure.place[2]
+        below = self._stopped.get(file, line) - line
+        return self._is_alone and min(below, self.longest_gap(failure)) > lines
 
     def later_cells_ran(self, failure: Failure) -> bool:
         """Whether more stands below an exception in a notebook than its message may have; below the heading of one that is cut stands the stack."""

@@ -72,6 +72,10 @@ _REMEMBERED, _BYTES = (
 )
 """The memory of an agent is counted in what it remembers: ``memory_size``, ``replay_memory``."""
 _LIMIT = word_set("total limit capacity max peak")
+_NOT_IN_USE = word_set(
+    "reserved fragmentation percent required requires needed needs estimate estimated expected planned"
+)
+"""A plan of memory adds up layer by layer, and none of it was taken yet."""
 
 _OF_GPU, _OF_HOST = (
     word_set("gpu cuda vram hbm nvidia"),
@@ -191,7 +195,7 @@ def _memory(out: FactWriter, view: RunView) -> None:
         if (
             name.startswith("system")
             or not _MEMORY.search(name)
-            or words & {"reserved", "fragmentation", "percent"}
+            or words & _NOT_IN_USE
             or (words & _REMEMBERED and not words & _BYTES)
         ):
             continue

@@ -40,9 +40,13 @@ _ROW = re.compile(
 )
 # A table of numbers without a head.
 _NO_HEADER = re.compile(
-    rb"(?:[ \t]{0,8}\d{1,12}(?:[,;\t ]{1,4}(?:[-+]?\d[\d.eE+-]{0,30}|nan)){1,16}\s{0,2}\n){10}"
+    rb"(?:[ \t]{0,8}\d[\d.eE+-]{0,30}(?:[,;\t ]{1,4}(?:[-+]?\d[\d.eE+-]{0,30}|nan)){1,16}\s{0,2}\n){10}"
 )
-_SET = re.compile(rb"(?m)^[ \t]{0,8}(?:#{1,6} |```|~~~|[-*+] |\|.{0,80}\||!?\[[^\]\n]{1,80}\]\()")
+_SET = re.compile(rb"(?m)^[ \t]{0,8}(?:```|~~~|[-*+] |\|.{0,80}\||!?\[[^\]\n]{1,80}\]\()")
+# What a batch system adds to the output of a job, whatever name was chosen for it: LSF's mail, the ends that Slurm and PBS report.
+_OF_BATCH = re.compile(
+    rb"(?m)^(?:Sender: LSF System <.{1,120}>\r?$|slurmstepd: error: \*{3} |=>> PBS: job killed: )"
+)
 # A line that is no JSON, and no row of a table: it begins with a word and is more than a few cells.
 _BESIDE_ROWS = LazyRegex(
     r"(?<=\n)(?!\s{0,20}(?:[{}\]\"]|\[\s{0,4}[{\"]|[\d.+-]{1,24}\s{0,4}[,;\t]|\w{1,40}[,;\t]))[^\n]{4,400}"
@@ -72,6 +76,8 @@ class TextLog:
         foreign = bool(suffixes) and suffixes[-1] in _NOT_LOG_SUFFIXES
         text = head if not head.startswith(UTF16_MARKS) else head.replace(b"\0", b"")
         lines = len(_LOG_LINE.findall(text[:16_384]))
+        if foreign and _OF_BATCH.search(text):
+            return Match.LIKELY
         if foreign and suffixes[-1] == ".md":
             return Match.LIKELY if _is_log_in_markdown(text) else Match.NO
         if (
@@ -114,7 +120,7 @@ class TextLog:
 
 
 def _is_log_in_markdown(text: bytes) -> bool:
-    """Whether nothing of a file is set as Markdown, and the most of its lines are rows."""
+    """Whether nothing of a file but headings is set as Markdown, and the most of its lines are rows."""
     rows = sum(1 for _ in _ROW.finditer(text))
     lines = sum(1 for line in text.splitlines() if line.strip())
     return rows >= MIN_ROWS_OF_MARKDOWN and rows * 2 > lines and _SET.search(text) is None

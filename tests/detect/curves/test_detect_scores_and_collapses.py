@@ -260,6 +260,7 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"gpu_mem": [8.0 + 3.0 * (i % 4) for i in range(60)]}, "signal.pace.memory_grows", False),
         ({"system.proc.memory.rssMB": [1.0, *[1.5 + 0.2 * i for i in range(8)]]}, "signal.pace.memory_grows", None),
         ({"memory_size": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", None),
+        ({"memory_required_for_layer": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", None),
         ({"ram_used": [1.2, *[1.25 + 0.02 * i - 0.03 * (i % 3 == 2) for i in range(12)]]}, "signal.pace.memory_creeps", True),
         ({"ram_used": [1.2, *[1.25 + 0.1 * (1 - 0.7**i) - 0.01 * (i % 3 == 2) for i in range(12)]]}, "signal.pace.memory_creeps", False),
         ({"ram_used": [1.2, *[1.25 + 0.02 * (i % 3) for i in range(12)]]}, "signal.pace.memory_creeps", False),

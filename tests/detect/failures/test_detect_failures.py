@@ -477,3 +477,6 @@ def test_a_task_that_waited_in_vain_did_not_fail_by_itself(lines_between, first)
     maker = RunMaker().event("hccl_timeout", path="out.log", line=100, role="symptom")
     maker.event("library_kernel_failed", path="out.log", line=100 + lines_between, role="symptom")
     assert facts_of(maker).plain["failure.first.kind"] == first
+
+    alone = RunMaker().event("library_kernel_failed", path="out.log", line=4, role="symptom")
+    assert facts_of(alone).plain["failure.first.kind"] == "library_kernel_failed"

@@ -36,6 +36,13 @@ def test_samples_become_steps_by_the_batch_size_of_the_configuration():
     assert [step for step, _, _ in points(read_files(files), "learning_rate")] == [10, 20]
 
 
+def test_a_row_of_empty_cells_below_the_header_is_passed_over():
+    text = "epoch,loss,f1,recall\n,,,\n0.0,0.69,0.44,0.59\n1.0,0.51,0.84,0.80\n"
+
+    assert claimed_by("history.csv", text) == "csv-metrics"
+    assert [value for _, value, _ in points(read_files({"history.csv": text}), "loss")] == [0.69, 0.51]
+
+
 def test_an_empty_cell_was_not_logged_but_nan_was():
     run = read_files({"version_0/metrics.csv": LIGHTNING})
 
@@ -325,3 +332,12 @@ def test_a_column_in_percent_may_stand_first_and_no_step_is_needed_beside_a_loss
 
 def test_scores_alone_without_a_step_are_a_result():
     assert claimed_by("models.csv", "cer,wer\n0.25,0.5\n0.125,0.25\n") is None
+
+
+def test_a_row_of_commas_below_the_header_and_a_comma_at_the_end_of_each_line_hold_nothing():
+    first = read_files({"training_history.csv": "epoch,loss,accuracy\n,,\n0.0,0.75,0.5\n1.0,0.5,0.625\n"})
+    ends = read_files({"results.csv": " val/box_loss, val/seg_loss,\n1.25, nan,\n1.5, nan,\n"})
+
+    assert [value for _, value, _ in points(first, "loss")] == [0.75, 0.5]
+    assert [value for _, value, _ in points(ends, "val/box_loss")] == [1.25, 1.5]
+    assert not ends.gaps

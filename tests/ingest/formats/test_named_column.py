@@ -36,6 +36,19 @@ def test_a_column_below_a_head_is_what_the_head_names(tmp_path, head, metric):
     assert (set(table.names), table.line[0]) == ({metric}, 2)
 
 
+def test_a_number_that_grows_before_the_value_is_the_step(tmp_path):
+    rows = "".join(f"{100 * n**2 + 28:.6e},{-20 + n:.6e}\n" for n in range(1, 9))
+
+    assert sniffed(tmp_path, "rewards.csv", rows) is Match.LIKELY
+    series = read_files({"rewards.csv": rows}, COLUMN).metrics.series("reward_mean")
+    assert series.value.tolist() == [-19.0, -18.0, -17.0, -16.0, -15.0, -14.0, -13.0, -12.0]
+    assert [series.step_at(at) for at in range(3)] == [128, 428, 928]
+    falling = "".join(f"{9 - n},{n / 9:.4f}\n" for n in range(8))
+    assert sniffed(tmp_path, "rewards.csv", falling) is Match.NO, (
+        "two quantities, and nobody says which is which"
+    )
+
+
 def test_values_lines_and_what_is_no_number():
     run = read_files({"loss.txt": NUMBERS + "done\n0.03\n"}, COLUMN)
     table = run.metrics

@@ -52,6 +52,9 @@ _WANDB_RANGE = LazyRegex(r"__(?:MIN|MAX)$")
 _MAX_DAMAGED = 20
 _MAX_COMMENTS = 20
 _COUNTED_ROWS = 50
+_EMPTY_ROWS = 2
+"""Rows of commas alone that may stand below a header: some writers flush one before the first epoch."""
+
 _OF_RETURNS = {"episodes", "median", "stdev"}
 """Beside its mean: what ChainerRL and PFRL write of the returns of each evaluation."""
 
@@ -160,6 +163,8 @@ def _header(text: str) -> list[str] | None:
     except csv.Error:
         return None
     names = _plain(cells)
+    while names and not names[-1]:  # each line ends in a comma
+        names.pop()
     named = names[1:] if names and not names[0] else names  # pandas leaves the name of its index empty
     if len(names) < 2 or len(set(names)) < len(names) or not all(_NAME.fullmatch(name) for name in named):
         return None
@@ -167,16 +172,17 @@ def _header(text: str) -> list[str] | None:
 
 
 def _numeric_second_row(text: str, width: int) -> bool:
-    """A second row is missing, or has no more cells than the header and some hold numbers."""
-    lines = text.lstrip("\ufeff \r\n").split("\n", 2)
-    if len(lines) < 2 or not lines[1].strip():
+    """The first row that is not empty is missing, or has no more cells than the header and some hold numbers."""
+    first, *rows = text.lstrip("\ufeff \r\n").split("\n", _EMPTY_ROWS + 2)[: _EMPTY_ROWS + 2]
+    delimiter = max(_DELIMITERS, key=first.count)
+    row = next((row for row in rows if row.strip(f"{delimiter} \r")), "")
+    if not row:
         return True
-    delimiter = max(_DELIMITERS, key=lines[0].count)
     try:
-        cells = next(csv.reader([lines[1]], delimiter=delimiter), [])
+        cells = next(csv.reader([row], delimiter=delimiter), [])
     except csv.Error:
         return False
-    return len(cells) <= width and any(metric_number(cell) is not None for cell in cells)
+    return not any(cells[width:]) and any(metric_number(cell) is not None for cell in cells)
 
 
 def _counter(text: str, header: Sequence[str]) -> str | None:
@@ -326,7 +332,7 @@ class _Table:
             self._header_again(line, cells)
             return
         self._rows += 1
-        if len(cells) > len(self._header):
+        if any(cells[len(self._header) :]):
             self._surplus.append(line)
         if is_cut:
             cells = self._without_cut_cell(cells, line)

@@ -1,7 +1,9 @@
 r"""One number per line, in a file that is named for what they are (``loss.txt``, ``val_loss_1.log``) or below a head.
 
-    # train_loss                  loss                  % mean class accuracy (train set)
-    2.3026e+00                    2.3026                 4.3513e+01
+    # train_loss                  loss                  % mean class accuracy (train set)        (rewards.csv)
+    2.3026e+00                    2.3026                 4.3513e+01                              1.0280e+03,-1.9000e+01
+
+A number that grows from line to line may stand before it: the step.
 
 Loops write such files by ``f.write(f"{loss.item()}\n")``, ``numpy.savetxt``, pandas and Torch's logger. The name or the
 head tells the quantity, so only curves of training are taken, and only where every line of the beginning is a number.
@@ -9,9 +11,12 @@ head tells the quantity, so only curves of training are taken, and only where ev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import is_known_metric
-from analyzer.ingest.scalar_text import metric_number
+from analyzer.ingest.scalar_text import metric_number, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
@@ -22,6 +27,8 @@ _NAMED = LazyRegex(
 _NUMBER = LazyRegex(
     r"\s{0,40}(?:tensor\()?(?:[-+]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40})(?:[eE][-+]?\d{1,4})?|[-+]?(?i:nan|inf(?:inity)?))\)?[,;]?\s{0,40}"
 )
+
+_STEP = LazyRegex(r"\s{0,40}(?P<step>\d[\d.eE+]{0,40})\s{0,8}[,;\t ]\s{0,8}(?=\S)")
 
 _HEAD = LazyRegex(r"[#%]?\s{0,8}\"?(?P<name>[A-Za-z][\w ()/.-]{1,60})\"?")
 _NO_LETTER = LazyRegex(r"[^A-Za-z0-9/]+")
@@ -45,7 +52,12 @@ class NamedColumn:
         if not headed and _quantity(candidate.name) is None:
             return Match.NO
         values = lines[headed:]
-        numbers = all(len(line) <= LONGEST and _NUMBER.fullmatch(line) for line in values)
+        steps = [metric_number(match["step"]) for line in values if (match := _STEP.match(line))]
+        if steps and (len(steps) < len(values) or not _grow(steps)):
+            return Match.NO
+        numbers = all(
+            len(line) <= LONGEST and _NUMBER.fullmatch(_STEP.sub("", line, count=1)) for line in values
+        )
         return Match.LIKELY if len(values) >= ENOUGH and numbers else Match.NO
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
@@ -53,17 +65,25 @@ class NamedColumn:
         name = _quantity(source.candidate.name) or "loss"
         odd = 0
         for number, raw in bounded_lines(source, out):
-            text = decode(raw[:LONGEST]).strip().rstrip(",;")
+            line = decode(raw[:LONGEST]).strip()
+            before = _STEP.match(line)
+            text = line[before.end() if before else 0 :].rstrip(",;")
             value = metric_number(text) if text else None
             if number == 1 and value is None and (named := _of_head(text)) is not None:
                 name = named
                 continue
             if value is not None:
-                out.metric(name, value, line=number)
+                step = whole_step(metric_number(before["step"])) if before else None
+                out.metric(name, value, step=step, line=number)
             elif text:
                 odd += 1
         if odd:
             out.gap(f"{odd} lines hold no number", rows_lost=odd)
+
+
+def _grow(steps: Sequence[float | None]) -> bool:
+    """Whether each number is more than the one before."""
+    return all(a is not None and b is not None and a < b for a, b in pairwise(steps))
 
 
 def _of_head(line: str) -> str | None:

@@ -111,6 +111,10 @@ LINES_OF_A_FRAME = 3
 CHAIN_LINES = 40
 """Python leaves one blank line between an announcement of a chain and the next traceback; other ranks write more."""
 
+IN_TURN = 2
+"""Processes that write into one another begin together, and their exceptions follow; where headers and exceptions take
+turns for longer, the one that is waited for was lost, and what comes are the tracebacks of later programs."""
+
 MAX_FRAMES = 2_000
 """Frames counted; Python itself stops a recursion at about 1,000."""
 
@@ -143,6 +147,7 @@ class TracebackCapture:
     expected: int = 1
     possible: int = 0
     emitted: int = 0
+    in_turn: int = 0  # headers that came below an exception, while one more was waited for
     path: str = ""
     code: str = ""  # the lines of code quoted below the last frame, as far as one of them raises
 
@@ -182,10 +187,12 @@ class TracebackCapture:
         if not is_inner:
             # Headers that follow each other at once are those of ranks that fail alike: one exception may
             # be all that is printed.
-            self.expected += bool(self.stack.frames)
-            self.possible += not self.stack.frames
-            self.foreign = 0
-            return Fed.OWNED
+            self.in_turn += bool(self.emitted)
+            if self.in_turn <= IN_TURN or self.possible:
+                self.expected += bool(self.stack.frames)
+                self.possible += not self.stack.frames
+                self.foreign = 0
+                return Fed.OWNED
         self.finish(log)
         return Fed.ENDED
 
@@ -233,7 +240,7 @@ class TracebackCapture:
             return Fed.PASSED | Fed.ENDED
         if self.tried and not self.stack.uncaught:
             return Fed.OWNED | Fed.ENDED
-        if last == "UnfilteredStackTrace":  # JAX: the exception itself is the message
+        if last in {"UnfilteredStackTrace", "JaxStackTraceBeforeTransformation"}:  # JAX: the exception itself is the message
             exception, _, message = message.partition(": ")
         if last == "AssertionError" and not message and (checked := stated(self.code.rpartition(last)[0])):
             message = checked.message

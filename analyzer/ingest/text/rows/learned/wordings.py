@@ -73,7 +73,7 @@ _NAMES_DATA = LazyRegex(
 _SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?!(?i:pass|epoch|step|iter)\b)(?=[A-Za-z][\w@./-]{{0,20}}(?: -|:)? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
 """How estimators, and loops over ImageNet, sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
 _NO_ROW = LazyRegex(
-    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on |s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class \w{1,60}(?:\(|: {0,3}$))"
+    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on |s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class \w{1,60}(?:\(|: {0,3}$)|(?:max|average|total requested|delta) memory :  [\x01\x02] [kmgt]b$)"
 )
 _SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) (?!dict for global)")
 _CODE = LazyRegex(

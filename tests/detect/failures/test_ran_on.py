@@ -1,0 +1,74 @@
+"""What a run came through, with its own end far below: the crash of a helper program, an exception that waits in vain for its traceback."""
+
+from __future__ import annotations
+
+import pytest
+
+import analyzer
+
+pytestmark = pytest.mark.usefixtures("causes_only")
+CRASHED = "helper: exit code: -4, Illegal instruction (core dumped)\n"
+LIMIT = "slurmstepd: error: *** JOB 77 ON node-a CANCELLED AT 2026-01-02T03:04:05 DUE TO TIME LIMIT ***\n"
+FRAMES = (
+    'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    main()\n'
+    '  File "train.py", line 5, in main\n    run()\n'
+)
+
+
+def first(folder, text):
+    log = folder / "train.log"
+    log.write_text("loading configuration\n" + text, encoding="utf-8")
+    return analyzer.diagnose(log).findings[0].cause.id
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"), [(500, "scheduler-time-limit"), (20, "native-crash")], ids=["ran-on", "hung"]
+)
+def test_a_crash_that_the_job_ran_on_after_did_not_end_it(tmp_path, lines, cause):
+    served = "".join(f"request {number} served in 3 ms\n" for number in range(lines))
+    assert first(tmp_path, CRASHED + served + LIMIT) == cause
+
+
+def test_later_programs_are_read_by_themselves_below_a_traceback_whose_exception_is_lost(tmp_path):
+    torn = FRAMES + FRAMES + "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+    later = FRAMES + "NotImplementedError: no such algorithm: fast\n"
+    last = FRAMES + "FileNotFoundError: [Errno 2] No such file or directory: '/data/a.csv'\n"
+    assert first(tmp_path, torn + later * 4 + last) == "missing-input-path"
+
+
+LSF = """------------------------------------------------------------
+Sender: LSF System <lsfadmin@node-a>
+Subject: Job 4711: <small> in cluster <one> Exited
+
+Your job looked like:
+
+------------------------------------------------------------
+# LSBATCH: User input
+#BSUB -R "rusage[mem=1G]"
+python train.py
+------------------------------------------------------------
+
+TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.
+Exited with exit code 137.
+
+Resource usage summary:
+
+    CPU time :                                   3.00 sec.
+    Max Memory :                                 1024 MB
+    Average Memory :                             717.67 MB
+    Total Requested Memory :                     1024.00 MB
+    Delta Memory :                               0.00 MB
+    Max Swap :                                   -
+"""
+
+
+@pytest.mark.parametrize("name", ["job.out", "small_0.5.md"])
+def test_the_summary_of_a_batch_system_is_no_training_and_tells_a_log_whatever_its_name(tmp_path, name):
+    (tmp_path / name).write_text(LSF, encoding="utf-8")
+    assert analyzer.diagnose(tmp_path / name).findings[0].cause.id == "host-oom-kill"
+
+
+def test_a_page_that_quotes_a_job_is_no_log(tmp_path):
+    (tmp_path / "notes.md").write_text("# Memory\n\n    Sender: LSF System <a@b>\n", encoding="utf-8")
+    with pytest.raises(analyzer.AnalyzerError):
+        analyzer.diagnose(tmp_path / "notes.md")
