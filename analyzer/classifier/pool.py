@@ -28,8 +28,7 @@ from analyzer.model.labels import HEALTHY, ORDINARY
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import REPORTED
 from analyzer.record import NamedTuple
-from analyzer.rules.candidates.pooled import NUMBERS, WORDING, Alike, asked, opinions, weighed_causes
-from analyzer.rules.candidates.weights import Weights
+from analyzer.rules.candidates.pooled import NUMBERS, WORDING, Alike, Weights, asked, opinions, weighed_causes
 from analyzer.rules.folding import fold, in_order
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import rank

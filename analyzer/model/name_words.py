@@ -265,6 +265,15 @@ def names_memory(name: str, *, with_unit: bool = False) -> bool:
     return not _MEM.isdisjoint(words) and not (with_unit and _GIB.keys().isdisjoint(words))
 
 
+def names_host_memory(name: str) -> bool:
+    """Whether a name is one of memory that is not said to be a GPU's: a series of its own, which a process can lose.
+
+    >>> names_host_memory("rss_mb"), names_host_memory("gpu_mem")
+    (True, False)
+    """
+    return names_memory(name) and _GPU.isdisjoint(words_of(name))
+
+
 _RUNNING = word_set("avg average averaged ave running smooth smoothed moving ema ewma")
 
 

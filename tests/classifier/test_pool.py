@@ -9,8 +9,7 @@ from analyzer.casebook.record import CaseRecord
 from analyzer.classifier.messages import Corpus
 from analyzer.classifier.pool import ENOUGH, Named, fit_pool, fold_of, train_pool
 from analyzer.errors import InputError
-from analyzer.rules.candidates.pooled import NUMBERS, WORDING, asked
-from analyzer.rules.candidates.weights import Weights, shipped_weights
+from analyzer.rules.candidates.pooled import NUMBERS, WORDING, Weights, asked, shipped_weights
 from analyzer.rules.load import load_rules
 
 TRUE = np.array([-1.0, 0.3, 0.5, 6.0, 2.0])

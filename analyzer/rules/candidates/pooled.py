@@ -3,15 +3,17 @@
 Alike are runs with such numbers where the course of the run leads, and those that ended in such words where a failure was written.
 
 A pool of logarithms with "none of them" beside the causes (a conditional logit): the odds of a cause are a product of powers of what
-rules, words and numbers say of it, and the powers were fitted (``weights.py``). Of 193 failures with such words that neither rules nor
+rules, words and numbers say of it, and the powers were fitted (``classifier/pool.py``). Of 193 failures with such words that neither rules nor
 models knew it names 169 first, the mean of both opinions 163, rules alone 151; of 107 runs with such numbers 83, and the mean 84.
 Rules alone decide whether a run is accused.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from analyzer.detect.likeness.places import PLACES
 from analyzer.expr import compile_condition
@@ -20,13 +22,16 @@ from analyzer.model.labels import ORDINARY, REST
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED
 from analyzer.record import NamedTuple
-from analyzer.rules.candidates.weights import Weights, shipped_weights
+from analyzer.rules.causes import rules_root
 from analyzer.rules.folding import Folding
 from analyzer.rules.load import RuleSet
 from analyzer.rules.schema import EvidenceLine, Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored
 from analyzer.rules.shape_line import POOLED, is_plain
 from analyzer.rules.tree import HALF, JUST_BELOW_HALF, classes_above
+
+FILE = "pool.json"
+"""Of the weights, beside the rules."""
 
 PROBED = ("compare.", "signal.module.", "signal.replay.", "signal.rerun.", "signal.anomaly.")
 """Facts that no log tells: another run, what hooks and replays saw."""
@@ -196,6 +201,31 @@ def _with_classes(rule: Rule, alike: Mapping[str, Place]) -> Place | None:
     return max((place for place in places if place is not None), key=lambda p: p.score, default=None)
 
 
+class Weights(NamedTuple):
+    """Of the marks of an opinion, in the order of ``Opinion.marks``.
+
+    Attributes:
+        start: Log odds, in nats, of a cause against none of them where nothing speaks for or against it.
+        rules: Nats for each bit of its log odds by rules.
+        weighed: Nats for a rule that was weighed at all.
+        words: Nats for a score of 1 by the words of the failure.
+        numbers: Nats for a score of 1 by the course of the run.
+    """
+
+    start: float
+    rules: float
+    weighed: float
+    words: float
+    numbers: float
+
+
+@lru_cache(maxsize=2)
+def shipped_weights(asked: str) -> Weights:
+    """The weights that come with analyzer for one kind of labelled runs: ``message.`` or ``likeness.``."""
+    stored = json.loads((rules_root() / FILE).read_text(encoding="utf-8"))
+    return Weights(**stored[asked])
+
+
 def shares(opinions: Sequence[Opinion], weights: Weights) -> list[float]:
     """The probability of each cause; what they leave is that of none of them."""
     odds = [math.exp(sum(w * mark for w, mark in zip(weights, each.marks, strict=True))) for each in opinions]
@@ -219,7 +249,7 @@ def pooled(
         _scored(opinion, share, by)
         for opinion, share in zip(named, shares(named, shipped_weights(by.facts)), strict=True)
     ]
-    told = next((item for item in mixed if by is NUMBERS and _is_told(item, weighed)), None)
+    told = next((item for item in mixed if _is_told(item, weighed, by)), None)
     most = 1.0 if told is None else max(told.probability, JUST_BELOW_HALF)
     for item in mixed:
         yield item._replace(probability=most if item is told else min(item.probability, most - BEHIND))
@@ -250,16 +280,17 @@ def _ended_well(facts: Mapping[str, Scalar]) -> bool:
     return facts.get("failure.seen") is not True and isinstance(sound, float) and sound >= HALF
 
 
-def _is_told(item: Scored, weighed: Mapping[str, Scored]) -> bool:
+def _is_told(item: Scored, weighed: Mapping[str, Scored], by: Alike) -> bool:
     """Whether rules hold a cause for likelier than not and one line of this run alone tells much of it.
 
-    Numbers do not outvote it: where the pool named another cause, rules were right in 34 of 38 small trainings, and the pool in 10;
+    Of a failure that was written, one that compares quantities: that something was said, words know as well. Numbers do not outvote it: where the pool named another cause, rules were right in 34 of 38 small trainings, and the pool in 10;
     with weaker lines in 3 of 9 both.
     """
     known = weighed.get(item.rule.entry.id)
     if known is None or known.probability < HALF or known.rule.entry.kind in ORDINARY:
         return False
-    return any(e.counted and e.verdict and e.bits >= TELLING_BITS for e in known.lines)
+    lines = (e for e in known.lines if e.counted and e.verdict and e.bits >= TELLING_BITS)
+    return any(by is NUMBERS or not any(name.endswith(".seen") for name in e.line.test.names) for e in lines)
 
 
 def _is_judged(rule: Rule, by: Alike) -> bool:

@@ -111,6 +111,7 @@ DECOYS = [
     ("argument_rejected", "ValueError: 300 is not a valid token"),
     ("argument_rejected", "TypeError: forward() got an unexpected keyword argument 'labels'"),
     ("config_key_unused", "The tokens beyond 2048 will be ignored"),
+    ("option_cut_off", "bash: line 3: nvtop: command not found"),
     ("access_denied", "wandb: WARNING retry: 403 Client Error: Forbidden for url: https://api.wandb.ai/graphql"),
     ("hub_unreachable", "Retrying after HTTPSConnectionPool(host='huggingface.co', port=443): Read timed out."),
     ("disk_full", "RuntimeError: unable to write to file </torch_123>: No space left on device in shared memory"),

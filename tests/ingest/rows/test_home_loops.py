@@ -193,7 +193,7 @@ def test_the_last_line_is_read_once():
         "| N/A   35C    P0    38W / 300W |   1024MiB / 16160MiB |      0%      Default |\n" * 4,
         "-rw-r--r-- 1 a b 1234 Jan  1 12:00 loss_0.5.txt\n" * 4,
         "| Allocated memory      |   10240 KB |   20480 KB |   3072 KB |   1024 KB |\n" * 4,
-        "load average: 0.50, 0.75, 1.20\ncpu: 12.5% mem: 40.0%\n" * 4,
+        "load average: 0.50, 0.75, 1.20\ncpu: 12.5%\n" * 4,
         "numpy==1.26.4\naccelerate 0.25.0\ntorch 2.1\n",
         "anchors: [1.25, 1.625], [2.0, 3.75]\ntrain: ../data/train.txt\n",
         "train/val ratio: 0.8/0.2\n",

@@ -240,7 +240,10 @@ class TracebackCapture:
             return Fed.PASSED | Fed.ENDED
         if self.tried and not self.stack.uncaught:
             return Fed.OWNED | Fed.ENDED
-        if last in {"UnfilteredStackTrace", "JaxStackTraceBeforeTransformation"}:  # JAX: the exception itself is the message
+        if last in {
+            "UnfilteredStackTrace",
+            "JaxStackTraceBeforeTransformation",
+        }:  # JAX: the exception itself is the message
             exception, _, message = message.partition(": ")
         if last == "AssertionError" and not message and (checked := stated(self.code.rpartition(last)[0])):
             message = checked.message

@@ -18,7 +18,7 @@ from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
 from analyzer.ingest.text.rows.learned.wordings import WordedRow
-from analyzer.model.name_words import JUDGES, MAKERS, is_score, names_memory, read_name, words_of
+from analyzer.model.name_words import JUDGES, MAKERS, is_score, names_host_memory, read_name, words_of
 from analyzer.model.score_words import read_score
 
 BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
@@ -150,7 +150,7 @@ class BareRows:
         fitted = any(read_name(n).phase == "train" for k in (*self._waiting, *self._known) for n in k)
         return (
             names >= _TIMES
-            or all(names_memory(name) for name in kind)
+            or (bool(kind) and all(names_host_memory(name) for name in kind))
             or play_each_other(kind)
             or any(
                 r.quantity in _COURSES

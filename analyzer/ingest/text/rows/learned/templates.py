@@ -54,7 +54,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     read_values,
 )
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, names_memory, read_name
+from analyzer.model.name_words import is_score, names_host_memory, names_memory, read_name
 
 MAX_CHARACTERS = 4_000
 """Characters of a line that are looked at; lines of loops are far shorter."""
@@ -396,15 +396,14 @@ class TemplateRows(Learnable):
         self, template: Template, row: WordedRow, values: dict[str, float], line: LogLine, log: LogState
     ) -> bool:
         values = self._of_evaluation(row, values, line)
-        alone = (row.told and play_each_other(values)) or all(map(names_memory, values))
+        players = row.told and play_each_other(values)
         known = {
             name: value
             for name, value in without_asides(values).items()
             if canonical_metric(name) in METRICS
             or read_name(name).quantity
-            or measures(name)
-            or names_time(name)
-            or alone
+            or any((measures(name), names_time(name), names_host_memory(name)))
+            or players
         }
         if (
             self._heading is not None

@@ -63,6 +63,9 @@ MAX_PROSE = 24
 STROKES_OF_A_ROW = 3
 """Strokes that part the cells of a row as surely as signs do."""
 
+_CELLS = LazyRegex(rf"(?:, {{0,3}}[A-Za-z][\w/.@-]{{0,60}} {{1,3}}{FLOAT}(?=,|\s{{0,8}}$)){{3}}")
+"""So do commas around three pairs of a name and a decimal: ``task a, loss 7.3, loss_a 5.5, loss_b 1.8``."""
+
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
 _HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
@@ -157,7 +160,7 @@ class Template:
 NOTHING = Template()
 _ANY_WORD = LazyRegex(
     r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|eer\b|dcf|\bdsc|hd95|snr|sdr|srcc|plcc|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
-    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|mem(?:ory)?\b|rss\b|\bram\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
+    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|(?<!gpu[_ ])(?<!cuda[_ ])mem(?:ory)?\b|rss\b|\bram\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
 )
 
 
@@ -255,7 +258,8 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     )
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
-    separated = any(found.signed for found in fields) or piece.count("|") >= STROKES_OF_A_ROW
+    parted = piece.count("|") >= STROKES_OF_A_ROW or _CELLS.search(piece) is not None
+    separated = parted or any(found.signed for found in fields)
     words = _other_words(without_the_rest(piece, fields), place, found_all)
     words -= len(_NAMES_DATA.findall(ahead)) if held_out else 0
     known = any(is_sign(name) or ((place or held_out) and is_score(name)) for name in names)
@@ -268,9 +272,8 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
         for found in fields
     )
     values = _with_asides(piece, first, place, values)
-    sure = known and not wordy
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
-    return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
+    return WordedRow(_moved(place, first), values, known and not wordy, held_out, words, phased, told)
 
 
 def _with_asides(piece: str, first: int, place: Place, values: list[Value]) -> list[Value]:

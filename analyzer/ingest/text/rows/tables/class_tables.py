@@ -149,17 +149,12 @@ def measure_of(names: Sequence[str]) -> str:
 
 
 def columns_of_a_class(names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of one class where the first names it and another scores it; a head may name them again and again.
+    """The columns of one class, which the first names, where another scores it; a head may name them again and again.
 
-    >>> columns_of_a_class(("category", "ap", "category", "ap")), columns_of_a_class(("class", "iou")), columns_of_a_class(("epoch", "iou"))
+    >>> columns_of_a_class(("category", "ap", "category", "ap")), columns_of_a_class(("class", "iou")), columns_of_a_class(("class", "color"))
     (('category', 'ap'), ('class', 'iou'), ())
     """
-    if not names or names[0] not in _CLASS:
-        return ()
     width = next((at for at in range(1, len(names)) if names[at] == names[0]), len(names))
     columns = tuple(names[:width])
     again = len(names) % width == 0 and columns * (len(names) // width) == tuple(names)
     return columns if again and len(set(columns)) == width and measure_of(columns) else ()
-
-
-_CLASS = frozenset({"class", "classes", "category", "categories", "class_name", "category_name", "label"})

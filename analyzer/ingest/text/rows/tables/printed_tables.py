@@ -29,7 +29,6 @@ from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
-from analyzer.ingest.text.rows.tables.class_tables import ClassTable, columns_of_a_class
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
 from analyzer.model.score_words import read_score
@@ -102,6 +101,9 @@ _SAMPLES = "support"
 _MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_like"})
 
 
+_CLASS = frozenset({"class", "classes", "category", "categories", "class_name", "category_name", "label"})
+
+
 class Head(NamedTuple):
     """The names of the columns of a table."""
 
@@ -140,6 +142,8 @@ class PrintedTables:
         if head is None:
             return False
         if head.classes:
+            from analyzer.ingest.text.rows.tables.class_tables import ClassTable  # noqa: PLC0415  (few logs have one)
+
             log.captures.append(ClassTable(head.names, line))
             return True
         if head.names[-1] == _SAMPLES and head.scores:
@@ -195,11 +199,13 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         names = tuple(f"{name}_2" if name in names[:at] else name for at, name in enumerate(names))
     if "loss" in names and _LETTERS.keys() & set(names) >= {"p", "r", "f"}:
         names = tuple(_LETTERS.get(name, name) for name in names)
-    if classes := columns_of_a_class(names) if sure else ():
-        return Head(classes, (), classes=True)
-    if len(names) < 2 or len(set(names)) < len(names):
-        return None
-    if not all(_HEADER_CELL.match(name) or name == "#" for name in names):
+    if sure and names and names[0] in _CLASS:
+        from analyzer.ingest.text.rows.tables.class_tables import columns_of_a_class  # noqa: PLC0415  (few logs have one)
+
+        if classes := columns_of_a_class(names):
+            return Head(classes, (), classes=True)
+    doubled = len(names) < 2 or len(set(names)) < len(names)
+    if doubled or not all(_HEADER_CELL.match(name) or name == "#" for name in names):
         return None
     spans = tuple(span for _, span in named)
     others = [name for name in names if name not in _COUNTERS | _OTHERS]

@@ -28,7 +28,9 @@ KNOWN, LOST, NEVER = 0.5, 0.6, 0.05
 _TASK = LazyRegex(
     r"(?i)^(?P<head>[^\r\n]{0,80}?)\btask[ _#:]{0,3}(?P<task>\d{1,3})\b(?P<rest>[^\r\n]{1,160})$"
 )
-_PAIR = LazyRegex(r"(?P<name>[A-Za-z][\w@]{0,24})\s{0,3}[:=]\s{0,3}(?P<value>\d{1,3}(?:\.\d{1,12})?)(?![\d.])")
+_PAIR = LazyRegex(
+    r"(?P<name>[A-Za-z][\w@]{0,24})\s{0,3}[:=]\s{0,3}(?P<value>\d{1,3}(?:\.\d{1,12})?)(?![\d.])"
+)
 _ALONE = LazyRegex(r"^[\s:=|>*-]{1,8}(?P<value>\d{1,3}(?:\.\d{1,12})?)\s{0,2}%?[\s|<*]{0,8}$")
 _STREAM = LazyRegex(
     r"^\s{0,16}(?:(?P<name>\w{1,32})_Exp|ExperienceForgetting)/eval_phase/\w{1,32}/Task\d{1,4}/Exp(?P<task>\d{1,4}) = (?P<value>-?\d{1,3}\.\d{1,12})\s{0,8}$"
@@ -131,9 +133,7 @@ def _row(text: str) -> _Row | None:
 
 def _names_score(text: str) -> bool:
     """Whether a word of a text names a score, and none a loss."""
-    return "loss" not in text.lower() and any(
-        read_score(word[0]).better > 0 for word in _WORD.finditer(text)
-    )
+    return "loss" not in text.lower() and any(read_score(word[0]).better > 0 for word in _WORD.finditer(text))
 
 
 def _line_of(text: str, place: int) -> str:
