@@ -22,6 +22,7 @@ AT_STEPS = [(1, 0.5), (2, 0.25), (3, 0.125)]
         (lines("Epoch {n} train_acc 0.5 loss {v}, val_acc 0.25 loss 1.5"), "loss", IN_EPOCHS),
         (lines("{n}  MSError={v}, MSTestError=2.5, |G|=38.25"), "mserror", AT_STEPS),
         (lines("{n} loss: {v}, acc: 0.5"), "loss", AT_STEPS),
+        (lines("[Origin=PictureSorter; PictureSorter, Level=Trace] Phase: Training, Part read: Train, Chunks Done Count: 90, Epoch: {n}, Accuracy: 0,8125, Loss: {v}, Rate: 0,0625").replace("Loss: 0.", "Loss: 0,"), "loss", IN_EPOCHS),
         (lines("[00:01:0{n}] main [epoch {n}] task mixed speech masked units, loss {v}, near_loss 0.25, far_loss 0.5"), "loss", IN_EPOCHS),
         ("".join(f"== EPOCH:  {n} / 5  ==\nError:  {v}\n" for n, v in ((1, 0.5), (2, 0.25), (3, 0.125))), "error", IN_EPOCHS),
         (lines("iteration {n} Error: {v}, time 3"), "error", AT_STEPS),

@@ -233,6 +233,8 @@ class TemplateRows(Learnable):
         values = read_values(row, numbers)
         if not values or not is_whole(row.place, numbers):
             return False
+        if template.best:
+            return self._beside_rows(values, line, log)
         if template.saves:  # of the state that is saved: all that is told in a log without a row
             where = Where(int(counted(numbers[row.place.step])) if row.place.step >= 0 else None)
             return self._once_seen(template, values, where, line, log, MAX_TEMPLATES)
@@ -258,6 +260,14 @@ class TemplateRows(Learnable):
                 return self._once_seen(template, values, where, line, log, enough)
             self._catch_up(template, log)
         return self._placed(row, values, numbers, line, log)
+
+    def _beside_rows(self, values: dict[str, float], line: LogLine, log: LogState) -> bool:
+        """The best so far is told of rows that were read: a lone one is the result of something else."""
+        beside = bool(self.rows or log.has_points)
+        for name, value in values.items() if beside else ():
+            log.metric(name, value, line, log.step)
+        self.rows += beside
+        return beside
 
     def _once_seen(
         self,
@@ -441,8 +451,8 @@ class TemplateRows(Learnable):
             return True
         if not known and row.told and not row.words:
             return self._named_alone(template, values, line, log)
-        written = self._bare.add(row, known, values if row.sure else known, line, log, rows=self.rows)
-        self.rows += written
+        kept = values if row.sure or (row.told and not row.words) else known
+        self.rows += (written := self._bare.add(row, known, kept, line, log, rows=self.rows))
         return written > 0
 
     def _named_alone(
