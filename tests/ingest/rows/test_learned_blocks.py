@@ -17,6 +17,7 @@ LOGS = {
     "named by a form": "[rank0]:[titan] 2026-01-01 00:{minute:02d}:{second:02d},125 - root - INFO - step: {at:4d}  loss: {loss:8.4f}  grad_norm: {other:7.4f}  memory: 40.5GiB(50.00%)  tps: {big:,}  tflops: 12.50  mfu: 4.00%",
     "home-made": "iter {at} | loss {loss:.4f} | gnorm {other:.3f} | lr {other:.2e} | {other:.1f} ms/step",
     "with epochs whose length it says": "2026/01/01 00:{minute:02d}:{second:02d} - mmengine - INFO - Epoch(train)  [{epoch}][{batch:3d}/150]  lr: {other:.3e}  time: {third:.4f}  data_time: 0.0100  memory: 7973  loss: {loss:.4f}",
+    "with epochs of which the first row tells less": "Epoch: [{at_epoch}][{at_batch}/150]\tTime {other:.3f} ({third:.3f})\tLoss {loss:.4f} ({third:.4f})",
     "with epochs of a length it does not say": "Epoch: {epoch} Step: {batch} loss: {loss:.4f}, acc: {other:.4f}",
     "JSON": '{{"step": {at}, "loss": {loss:.4f}, "lr": {other:.2e}}}',
     "without a step": "train loss:{loss:.5f}",
@@ -35,7 +36,7 @@ def small_parts(monkeypatch):
 
 def log_of(form, rows=ROWS):
     return [
-        form.format(at=at, epoch=at // 150 + 1, batch=at % 150 + 1, loss=8 - at / 400, other=1.5 + at % 7 / 8, third=0.5 + at % 11 / 8, big=1000 + at % 90, minute=at // 60, second=at % 60)
+        form.format(at=at, epoch=at // 150 + 1, batch=at % 150 + 1, at_epoch=at // 150, at_batch=at % 150, loss=8 - at / 400, other=1.5 + at % 7 / 8, third=0.5 + at % 11 / 8, big=1000 + at % 90, minute=at // 60, second=at % 60)
         for at in range(1, rows)
     ]  # fmt: skip
 
@@ -93,6 +94,17 @@ def test_rows_that_are_not_quite_alike_are_read_one_by_one(one_by_one):
     text = "\n".join(lines) + "\n"
 
     assert read(text)[:2] == one_by_one(text)[:2]
+
+
+@pytest.mark.parametrize("places", [{70, 71}, {at for at in range(ROWS) if at % 5 == 0}])
+def test_rows_that_tell_less_within_an_epoch_are_no_beginnings(places, one_by_one):
+    """What is left out of them depends on their values, which an expression does not look at."""
+    rows = [
+        f"Epoch: [{at // 150}][{at % 150}/150]\tTime {'nan' if at in places else '0.5'}ms\tLoss {8 - at / 400:.4f}"
+        for at in range(1, ROWS)
+    ]
+    text = "\n".join(rows) + "\n"
+    assert read(text)[0] == one_by_one(text)[0]
 
 
 @pytest.mark.parametrize("written", ["1.2.3", "1-2", "1,2", "1,234.5", "1e", "12e-3"])

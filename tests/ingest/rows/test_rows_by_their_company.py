@@ -136,3 +136,53 @@ def test_a_sentence_about_a_test_is_no_row():
     text = "step 1: loss 2.5\nstep 2: loss 2.5\nour colleagues tell that a test by others gave a loss of 0.5 or so\n"
 
     assert not points(read_text(text), "eval_loss")
+
+
+def values_of(form, rows=6):
+    lines = [
+        form.format(n=at, a=f"{2 / at + 0.125:.4f}", b=f"{0.9 - 0.5 / at:.4f}", c=f"{1.5 / at + 0.25:.4f}")
+        for at in range(1, rows + 1)
+    ]
+    run = read_text("\n".join(lines) + "\n")
+    return {name: points(run, name)[0][1] for name in run.metrics.names}
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("Epoch {n} | train_loss: {a}/{b}/{c}", {"loss": 2.125, "train_loss_2": 0.4, "train_loss_3": 1.75}),
+        ("Epoch {n}\nval_losses {a} {c}", {"val_losses_2": 1.75}),
+        ("Epoch {n} loss {a}\n MAP: {b}\n MAP 0.50: {c}", {"map@50": 1.75}),
+        ("Epoch {n} loss {a}\nrecall class 1 = {b}", {"recall_class_1": 0.4}),
+        ("Epoch {n} loss {a}\nhits (raw) @ 10: {b}", {"hits_raw@10": 0.4}),
+        ("Epoch {n} loss {a}\n * LOSS - {c}, BLEU-4 - {b}", {"eval_loss": 1.75, "val_bleu_4": 0.4}),
+        ("Epoch {n} loss {a}\nBest val acc: {b}", {"best_val_acc": 0.4}),
+        ("Epoch {n} loss {a}\nbest test score so far {b} (epoch {n})", {"best_test_score_so_far": 0.4}),
+        ("Epoch {n}, test error of the best model {b}", {"test_error": 0.4}),
+        ("Step {n}\nmean reward {a}\nnoise_scale {b}", {"reward_mean": 2.125, "noise_scale": 0.4}),
+        ("Epoch {n} loss {a}\nsurface_score {b} edge_distance {c}", {"edge_distance": 1.75}),
+        ("epoch {n} - loss: {a} - S: {b} - L: {c}", {"s": 0.4, "l": 1.75}),
+        ("[VAL] Averaged stats: loss: {a}\nEpoch {n} loss {c}", {"loss": 1.75, "eval_loss": 2.125}),
+    ],
+)
+def test_every_number_of_a_row_is_read(form, expected):
+    found = values_of(form)
+    assert {name: found.get(name) for name in expected} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Best val acc: {b}",  # of which rows?
+        "Epoch {n} loss {a}\nBest learning rate found: {c}",
+        "Epoch {n} loss {a}\nnew best params: {b}",
+        "Epoch {n} loss {a}\nBest accuracy {b}, restored the weights of epoch {n}",
+        "Epoch {n} loss {a}\nversion {b}",
+    ],
+)
+def test_what_tells_nothing_of_the_rows_is_none(form):
+    assert values_of(form).keys() <= {"loss"}
+
+
+def test_a_best_so_far_is_no_course_of_its_own():
+    assert {"best_val_acc", "loss"} == values_of("Epoch {n} loss {a}\nBest val acc: {b}").keys()

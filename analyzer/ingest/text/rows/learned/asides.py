@@ -146,7 +146,7 @@ def best_so_far(text: str, used: frozenset[int]) -> list[Field]:
 
 def _measures(words: Iterable[str]) -> bool:
     name = "_".join(words)
-    return is_score(name) or bool(read_name(name).quantity)
+    return is_score(name) or read_name(name).quantity not in {"", *_SET}
 
 
 def _numbers_with_names(text: str, used: frozenset[int]) -> Iterator[Field]:

@@ -33,7 +33,7 @@ from analyzer.ingest.text.rows.learned.whole_rows import (
     wording_of,
 )
 from analyzer.ingest.text.text_layer import Block
-from analyzer.model.arrays import Integers, Values
+from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.record import NamedTuple
 
 EXAMPLES = 24
@@ -103,6 +103,13 @@ class Step(NamedTuple):
         return steps.astype(np.int64)
 
 
+class _Begin(NamedTuple):
+    """The first row of an epoch, which tells less than the others: the time of a batch that workers were started for is none."""
+
+    names: tuple[str, ...]  # its metrics
+    at: float  # the number that says its step
+
+
 class Shape(NamedTuple):
     """How rows of one wording are read."""
 
@@ -120,6 +127,7 @@ class Shape(NamedTuple):
     signed: set[int]  # numbers that were met below zero; placeholders are negative
     lines: int  # how many of the log are a row
     indent: int  # blanks before the last line; what follows and has as many belongs to the row
+    begin: _Begin | None  # what rows at the beginning of an epoch are, if they tell less
 
 
 class LearnedBlocks:
@@ -240,11 +248,12 @@ def _below_zero(row: _Example) -> set[int]:
 
 def _agrees(shape: Shape, row: _Example) -> bool:
     parts, written = row.parts, row.written
+    begins = shape.begin is not None and shape.begin == _begin_of(row, shape.step)
     numbers = {slot: np.array([_value(number)]) for slot, number in enumerate(parts.numbers)}
     told = int(shape.step.of(numbers)[0]) if shape.step.slot >= 0 else None
     step = row.reached if shape.step.follows else told
     expected = {column.name: _value(parts.numbers[column.slot]) * column.factor for column in shape.columns}
-    return len(written) == len(expected) and all(
+    return (len(written) == len(expected) or begins) and all(
         point.name in expected
         and isclose(point.value, expected[point.name], rel_tol=1e-12)
         and point.step == step
@@ -255,10 +264,10 @@ def _agrees(shape: Shape, row: _Example) -> bool:
 
 def _learn(rows: list[_Example]) -> Shape | None:
     """How the rows of a wording are read, None if they do not agree on it."""
-    first = rows[0]
-    names = tuple(point.name for point in first.written)
+    first = max(rows, key=lambda row: len(row.written))
+    names = _names(first)
     same = all(
-        tuple(point.name for point in row.written) == names
+        {*_names(row)} <= {*names}
         and len({(point.step, point.rank) for point in row.written}) == 1
         and (row.written[0].step is None or row.written[0].step == row.reached)
         and row.written[0].rank == first.written[0].rank
@@ -267,17 +276,17 @@ def _learn(rows: list[_Example]) -> Shape | None:
     )
     if not same or len(set(names)) != len(names):
         return None
-    numbers = np.array([[_value(number) for number in row.parts.numbers] for row in rows])
+    numbers, told = _numbers(rows), np.array([_names(row) == names for row in rows])
     last = first.raw.rpartition(BREAK)[2]
     several, indent = BREAK in first.raw, len(last) - len(last.lstrip(" "))
     step = Step(follows=True) if several else _step_of(numbers, [row.written[0].step for row in rows])
-    values = np.array([[point.value for point in row.written] for row in rows])
-    columns = [_column(first.written[at], values[:, at], numbers, first.parts) for at in range(len(names))]
+    values = np.array([[point.value for point in row.written] for row in rows if _names(row) == names])
+    columns = [_column(first.written[at], values[:, at], numbers[told], first.parts) for at in range(len(names))]  # fmt: skip
     timed = first.written[0].time_s is not None
     if step is None or None in columns or (timed and (several or "\0" not in first.parts.key[0])):
         return None
-    if several and not indent:
-        return None  # nothing shows whether what follows belongs to the row
+    if (several and not indent) or not (told.all() or _begin_epochs(numbers, step, told)):
+        return None  # nothing shows whether what follows belongs to the row, or why a row tells less
     found = tuple(_at_its_line(column, first.parts) for column in columns if column is not None)
     slots = tuple(sorted({slot for column in found for slot in (column.slot, *column.also)} | step.slots()))
     text = "\n".join(row.raw for row in rows).encode("utf-8", "replace")
@@ -301,7 +310,30 @@ def _learn(rows: list[_Example]) -> Shape | None:
         set().union(*map(_below_zero, rows)),
         first.raw.count(BREAK) + 1,
         indent,
+        next((_begin_of(row, step) for row in rows if _names(row) != names), None),
     )
+
+
+def _names(row: _Example) -> tuple[str, ...]:
+    return tuple(point.name for point in row.written)
+
+
+def _numbers(rows: list[_Example]) -> Values:
+    return np.array([[_value(number) for number in row.parts.numbers] for row in rows])
+
+
+def _begin_of(row: _Example, step: Step) -> _Begin:
+    return _Begin(_names(row), _value(row.parts.numbers[step.slot]) if step.slot >= 0 else -1.0)
+
+
+def _begin_epochs(numbers: Values, step: Step, told: Mask) -> bool:
+    """Whether rows that tell less than others all begin an epoch, which is then read row by row: the first of all, or behind one of another."""
+    less = np.flatnonzero(~told)
+    behind = less[less > 0]
+    if step.epoch < 0:
+        return not behind.size and step.slot >= 0
+    epochs = numbers[:, step.epoch]
+    return bool((epochs[behind] != epochs[behind - 1]).all() and np.ptp(numbers[less, step.slot]) == 0)
 
 
 def _at_its_line(column: Column, parts: Wording) -> Column:

@@ -28,7 +28,7 @@ _LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\ufe00-\ufe0f\uffdd-\U0
 _NOT_LATIN = r"[^\x00-\xbf\uffdd-\U0010ffff]"
 _WORD = (
     _LETTER
-    + r"[\w]{0,60}(?:(?:[/@.+]|--?|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|-\d{1,2}(?= ?[:=])|[./]\d{1,3}_\w{1,30}){0,8}"
+    + r"[\w]{0,60}(?:(?:[/@.+]|--?|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|-\d{1,2}(?= ?[:=]| - )|[./]\d{1,3}_\w{1,30}){0,8}"
 )
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
@@ -53,6 +53,10 @@ _PAIRS = LazyRegex(
 )
 """A line of nothing but names and numbers in turn, or what of it stands before a bar: each name is that of the number behind it."""
 
+_TWO_PAIRS = LazyRegex(
+    rf"^ {{0,8}}[A-Za-z]\w{{0,30}}_\w{{1,30}} {{1,3}}{FLOAT},? {{1,3}}[A-Za-z]\w{{0,30}}_\w{{1,30}} {{1,3}}{FLOAT}$"
+)
+"""The same of two pairs, whose names are those of variables: ``dice_score 0.5 surface_distance 2.5``."""
 _AFTER = LazyRegex(rf"(?P<value>{_NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - (?!{FLOAT})|$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
 _BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
@@ -71,9 +75,9 @@ _METER = LazyRegex(rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\( {{0,8}}{_NUMBER}")
 _METERS = {"time": "batch_time", "batch": "batch_time", "data": "data_time"}
 _LIST = LazyRegex(rf"[\[(](?P<first>{_NUMBER})(?P<rest>(?:,? {{0,2}}{_NUMBER}){{1,64}})[\])]")
 _QUOTIENT = LazyRegex(rf"(?P<first>{_NUMBER}) ?/ ?{_NUMBER} ?= ?{_NUMBER}")
-_TWO = LazyRegex(rf"(?P<first>{FLOAT}) ?/ ?{FLOAT}(?! ?[=/])")
+_STROKED = LazyRegex(rf"(?P<first>{FLOAT})(?P<rest>(?: ?/ ?{FLOAT}){{1,7}})(?! ?[=/])")
 _SPACED = LazyRegex(
-    rf"(?<=[:=])\s{{0,4}}(?P<first>{FLOAT})(?P<rest>(?:(?:, ?|\t| {{1,3}}){FLOAT}){{1,39}})(?=\s{{0,8}}(?:[;|]|$))"
+    rf"(?<=[:=\w])\s{{0,4}}(?P<first>{FLOAT})(?P<rest>(?:(?:, ?|\t| {{1,3}}){FLOAT}){{1,39}})(?=\s{{0,8}}(?:[;|]|$))"
 )
 """Several decimals behind one sign, to the end of a cell: ``f1 scores: 0.5 0.25 0.75``."""
 _NO_NAME = (
@@ -172,21 +176,21 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
 
 def _add_further(text: str, found: dict[int, Field]) -> None:
     """Add the numbers behind a named one that have no name of their own."""
-    for match in _TWO.finditer(text):  # "loss 0.5 / 0.75": what the second is of is not said
-        half = found.get(slot_at(text, match.start()))
-        if half is not None and (
-            read_name(half.name).quantity
-            or is_score(half.name)
-            or half.name.endswith(")")
-            or _is_phase(half.name)
-        ):
-            found.setdefault(half.slot + 1, half._replace(slot=half.slot + 1, name=f"{half.name}_2"))
-    for match in _SPACED.finditer(text):
-        head = found.get(slot_at(text, match.start("first")))
-        if head is not None and (read_name(head.name).quantity or is_score(head.name) or _is_phase(head.name) or head.name.endswith("s")):  # fmt: skip
+    for lists, plural in (
+        (_STROKED, False),
+        (_SPACED, True),
+    ):  # "loss 0.5 / 0.75": what the second is of is not said
+        for match in lists.finditer(text):
+            head = found.get(slot_at(text, match.start("first")))
+            if head is None or not (_is_measured(head.name) or (plural and head.name.endswith("s"))):
+                continue
             for place in range(1, match["rest"].count(FLOAT) + 1):
                 further = head._replace(slot=head.slot + place, name=f"{head.name}_{place + 1}", over=-1)
                 found.setdefault(further.slot, further)
+
+
+def _is_measured(name: str) -> bool:
+    return bool(read_name(name).quantity) or is_score(name) or name.endswith(")") or _is_phase(name)
 
 
 def _add_shares(found: dict[int, Field], slots: list[int]) -> None:
@@ -289,7 +293,7 @@ def _rated(text: str) -> Iterator[Field]:
 
 
 def _beside(text: str) -> Iterator[Field]:
-    pairs = match.end() if (match := _PAIRS.match(text)) else 0
+    pairs = match.end() if (match := _PAIRS.match(text) or _TWO_PAIRS.match(text)) else 0
     listed = [match.span() for match in _IN_PAIRS.finditer(text)]
     for match in BESIDE.finditer(text):
         if _NUMBERED.match(text, match.end() - 1):

@@ -18,7 +18,7 @@ _ODD = LazyRegex(
     # each begins with a rare character, so that most places of a line are passed at once
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|\((?:last |over )?\d{1,6} [a-z]|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
-    r"|oss: [a-z]|oss (?:\[|of )\d"
+    r"|\d(?<=[ .]\d) ?[:=] ?\d?\.\d|\d(?<=[ .]\d\d) ?[:=] ?\d?\.\d|of (?:the )?best |oss: [a-z]|oss (?:\[|of )\d"
     r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
     r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr)(?: ?- ?)?\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
@@ -138,6 +138,14 @@ _OF_GENERATION = LazyRegex(
     rf"(?i)(?<![\w-])(?<![\w]_)(best|avg|average|mean|median|min|max)(?: ?[:=])? {{0,3}}(?={_NUMBER}(?![\w.]))"
 )
 """What is said of the generations of a search is of their fitness: ``gen 3: best 0.5, avg 0.75``."""
+_OF_BEST = LazyRegex(
+    r"(?<=[a-z]) of (?:the )?best (?:model|network|weights|epoch|checkpoint)(?=[: =]{1,4}-?\d)"
+)
+"""Which weights were measured, behind what was measured of them now: ``test error of best model 12.5 %``."""
+_SCORE_AT = LazyRegex(
+    r"(?i)(?<![\w.])(?P<name>(?:m?ap|ar|precision|recall|hits?|ndcg|mrr|map|f1|iou|acc(?:uracy)?|dice|auc)(?: ?\([a-z]{2,12}\))?)(?P<of> class| ?@)? (?P<at>\d{1,3}|0?\.\d{1,3})(?= ?[:=] {0,3}(?:\d{0,3}\.\d|nan))"
+)
+"""A score with the threshold, the rank or the class that it is of: ``mAP 0.50: 0.5``, ``hits (filtered) @ 10: 0.5``, ``recall class 0 = 0.5``."""
 _RANKED = LazyRegex(r"(?i)(?<![\w-])(top) (\d{1,2})(?= (?:acc(?:uracy)?|err(?:or)?|prec(?:ision)?|score)\b)")
 _SHORT = LazyRegex(
     r"^([\[(]?)[Ee][Pp]?(\d{1,6})\b([\]) ,:/|-]{1,4})(?:[Bb]|[Ss]|[Ii]t?)(\d{1,9})(?=[/\s,:;|\])]|$)"
@@ -279,10 +287,8 @@ def plain_spelling(text: str) -> str:
     ('epoch: 3,loss: 0.5', 'Epoch: 3 Loss: 0.5', 'loss: 0.5')
     >>> plain_spelling("3rd epoch, 10th mini-batch"), plain_spelling("d_loss: 0.25Saved a picture"), plain_spelling("|grad|=0.5")
     ('epoch 3, mini-batch 10', 'd_loss: 0.25  Saved a picture', 'grad norm: 0.5')
-    >>> plain_spelling("epoch 3 loss: **0.5**, ppl **nan**"), plain_spelling("x**2")
-    ('epoch 3 loss: 0.5, ppl nan', 'x**2')
-    >>> plain_spelling("train-error:*-nan*"), plain_spelling("a: *0.5*"), plain_spelling("[1- 9]: ce = 2.25 * 900; errs = 9.5% * 900;")
-    ('train-error:-nan', 'a: 0.5', '[1- 9]: ce = 2.25; errs = 9.5%;')
+    >>> plain_spelling("epoch 3 loss: **0.5**, ppl **nan**"), plain_spelling("train-error:*-nan*"), plain_spelling("[1- 9]: ce = 2.25 * 900; errs = 9.5% * 900;")
+    ('epoch 3 loss: 0.5, ppl nan', 'train-error:-nan', '[1- 9]: ce = 2.25; errs = 9.5%;')
     >>> plain_spelling("loss : 7.0 = 0.5 + 6.25 + 0.25, 3 s"), plain_spelling("train==[9.5=9.0 + 0.5]"), plain_spelling("loss: 3.0 = 1.0 + 1.0")
     ('loss: 7.0, loss_term_1: 0.5, loss_term_2: 6.25, loss_term_3: 0.25, 3 s', 'train loss: 9.5, loss_term_1: 9.0, loss_term_2: 0.5', 'loss: 3.0 = 1.0 + 1.0')
     >>> plain_spelling("(i, loss(data[1]...)) = (3, 0.5 (tracked))"), plain_spelling("Score at iteration 3 is 0.5")
@@ -311,10 +317,12 @@ def plain_spelling(text: str) -> str:
     ('train loss: 0.5, train_2: 12.5%,  val loss: 0.75, val_2: 9.5%, ', 'loss 0.5', 'top (2 runs)')
     >>> plain_spelling("Gen 3: best 0.5 avg=0.25 avg_len 9"), plain_spelling("Generic best 0.5")
     ('Gen 3: best fitness: 0.5 avg fitness: 0.25 avg_len 9', 'Generic best 0.5')
-    >>> plain_spelling("losses= tensor([0.5, 0.25])"), plain_spelling("测试上的loss33.25")
-    ('losses= tensor([0.5, 0.25])', '测试上的loss 33.25')
-    >>> plain_spelling("Top 1 Acc: 0.6 Top 5 Acc: 0.9"), plain_spelling("kept the top 5 scored")
-    ('Top1 Acc: 0.6 Top5 Acc: 0.9', 'kept the top 5 scored')
+    >>> plain_spelling("losses= tensor([0.5, 0.25])"), plain_spelling("测试上的loss33.25"), plain_spelling("Top 1 Acc: 0.6")
+    ('losses= tensor([0.5, 0.25])', '测试上的loss 33.25', 'Top1 Acc: 0.6')
+    >>> plain_spelling("mAP 0.50: 0.5"), plain_spelling("Hits (filtered) @ 10: 0.5"), plain_spelling("recall class 0 = 0.5")
+    ('mAP@50: 0.5', 'Hits_filtered@10: 0.5', 'recall_class_0 = 0.5')
+    >>> plain_spelling("test error of best model 12.5 %"), plain_spelling("epoch 10: 0.5")
+    ('test error 12.5 %', 'epoch 10: 0.5')
     """
     if text[:1] in _BEGINS_SHORT:
         text = _SHORT.sub(r"\1epoch \2\3batch \4", _OF_R.sub(r"\1", text))
@@ -348,7 +356,7 @@ def plain_spelling(text: str) -> str:
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
         text = _COMMA.sub(r"\1.\2", text)
-    text = _NUMBERED_CLASS.sub(r"\1_\2", text)
+    text = _SCORE_AT.sub(_at, _NUMBERED_CLASS.sub(r"\1_\2", text))
     text = _EPOCH_BEHIND.sub(r"epoch \1", _PERCENT_FIRST.sub(r"\1%", _POINT_AHEAD.sub(r"\1", text)))
     text = _STROKE.sub(", ", _LISTED_NAMES.sub(_each, _NAMES_FIRST.sub(_each, text)))
     text = _RATE_TO.sub(_rate_of, text) if " to " in text else text
@@ -369,6 +377,7 @@ def _beside_phases(text: str) -> str:
     text = _OF_NUMBERED.sub(_of_classes, _TWO_OF_PHASE.sub(r"\1: \2, \1_2: \3", text))
     if len(_TWO_SPACED.findall(text)) > 1:  # one may be anything
         text = _TWO_SPACED.sub(r"\1: \2, \1_2: \3, ", text)
+    text = _OF_BEST.sub("", text)
     text = _BEFORE_PHASES.sub(r"\2: \1, \4: \3", _OVER_SOME.sub("", _OVER_LAST.sub("", text)))
     return _OF_PHASES.sub(_of_phases, _PART_OF_PHASE.sub(r"\1 \2", text))
 
@@ -450,6 +459,12 @@ def _of_loss(match: re.Match[str]) -> str:
 def _norm_of(match: re.Match[str]) -> str:
     """What is written between strokes is measured by its norm: ``|g|``, ``||w||``."""
     return "grad norm: " if match[1][0] in "gG\u2207" else f"norm of {match[1]}: "
+
+
+def _at(match: re.Match[str]) -> str:
+    """A score and what it is at, as one name."""
+    name, at = re.sub(r" ?\((\w+)\)", r"_\1", match["name"]), match["at"].partition(".")[2] or match["at"]
+    return f"{name}_class_{at}" if match["of"] == " class" else f"{name}@{at}"
 
 
 def _in_percent(match: re.Match[str]) -> str:

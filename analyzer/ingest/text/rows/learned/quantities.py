@@ -90,7 +90,13 @@ def with_company(piece: str, fields: list[Field], known: list[Field], place: Pla
         or (
             found.signed
             and found.slot in decimals
-            and not (_CLOCKS & set(telling(words_of(_OF_EPOCH.sub("", found.name)))) or is_time(found))
+            and not (
+                (
+                    (len(found.name) > 1 or found.name.islower())
+                    and _CLOCKS & set(telling(words_of(_OF_EPOCH.sub("", found.name))))
+                )
+                or is_time(found)
+            )
         )
     ]
 

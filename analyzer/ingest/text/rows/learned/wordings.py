@@ -71,16 +71,24 @@ _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by th
 _HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
 _TRAINING = LazyRegex(r"(?i)\btrain")
 _NAMES_DATA = LazyRegex(
-    r"(?i)\b(?:performance|results?|metrics|on|test|validation|eval(?:uation)?|dev|set|data|split)\b"
+    r"(?i)\b(?:performance|results?|metrics|averaged?|stat(?:istic)?s|on|test|valid(?:ation)?|eval(?:uation)?|dev|set|data|split)\b"
 )
 _SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?!(?i:pass|epoch|step|iter)\b)(?=[A-Za-z][\w@./-]{{0,20}}(?: -|:)? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
 """How estimators, and loops over ImageNet, sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
 _NO_ROW = LazyRegex(
     r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on |s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class \w{1,60}(?:\(|: {0,3}$)|(?:max|average|total requested|delta) memory :  [\x01\x02] [kmgt]b$)"
 )
+_BEST_ALONE = LazyRegex(
+    rf"(?i)^\W{{0,8}}(?:new )?best [\w ()@/.-]{{2,40}}?(?: so far)? ?[:=]?\s{{0,4}}{FLOAT} ?%?(?:[ ,]{{0,2}}\(?(?:at |in |@ ?)?(?:epoch|step)[ :=]{{0,2}}{INT}\)?)?\W{{0,3}}$"
+)
+"""What tells the best of the rows before it, and nothing else: ``Best val acc: 0.5 (epoch 3)``."""
+_PAIR_ALONE = LazyRegex(rf"^\s{{0,8}}[A-Za-z][\w-]{{2,30}}\s{{1,30}}{FLOAT}\s{{0,8}}$")
+"""A name and a number that have a line of their own: they need no sign."""
 _SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) (?!dict for global)")
 _CODE = LazyRegex(
     r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}(?::[^\s{}]{0,8}\}|[.}])|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|(?<!\x03[.,])%[.\d]{0,4}[dfs]\b"
+    # the layers of a model, of which some are called after what they measure: "3 | criterion | CrossEntropyLoss | 0"
+    r"|^\s{0,3}\x01 {1,2}\| [\w.]{1,60} {1,2}\| [A-Z]\w{1,60} {1,2}\| "
 )
 _WORD = LazyRegex(r"[A-Za-z][A-Za-z_]+")
 _INDENTED = LazyRegex(r"^(?:\s{1,40}|[>|│└├ ]{1,12}\s)\S")
@@ -148,6 +156,7 @@ class Template:
     right: bool = False  # the heading may be a share of samples
     bar: bool = False  # the heading is a progress bar
     saves: bool = False  # it tells what was saved, and is a row only where the log has no other
+    best: bool = False  # it tells nothing but the best of the rows before it
     program: str = ""  # who prints such rows, empty if many do
     # rows of names that are only well formed, until one more follows
     waiting: list[tuple[LogLine, dict[str, float], Where]] = field(default_factory=list)
@@ -158,7 +167,7 @@ class Template:
 NOTHING = Template()
 _ANY_WORD = LazyRegex(
     r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|eer\b|dcf|\bdsc|hd95|snr|sdr|srcc|plcc|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
-    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|(?<!gpu[_ ])(?<!cuda[_ ])mem(?:ory)?\b|rss\b|\bram\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
+    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|(?<!gpu[_ ])(?<!cuda[_ ])mem(?:ory)?\b|rss\b|\bram\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^ {0,8}[A-Za-z][\w-]{2,30} {1,30}\x01$|^(?:[\w ]{1,24}: {1,2})?[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
 )
 
 
@@ -176,7 +185,8 @@ def learn(masked: Masked) -> Template:
         return Template(columns=True, counted=columns["word"] is not None)
     right = RIGHT.match(text) is not None
     saves = _SAVES.match(text) is not None
-    if (_NO_ROW.match(text) and not saves) or _CODE.search(text):
+    best = _BEST_ALONE.match(text) is not None
+    if (_NO_ROW.match(text) and not (saves or best)) or _CODE.search(text):
         return NOTHING
     rows = [row for begin, end in rows_of(text) if (row := _row(text, begin, end)) is not None]
     program = _PROGRAM.search(text) if rows else None
@@ -184,6 +194,7 @@ def learn(masked: Masked) -> Template:
         rows,
         indented=_INDENTED.match(text) is not None,
         saves=saves,
+        best=best,
         program=(program and program.lastgroup) or "",
     )
     if saves:
@@ -237,7 +248,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     named = phases_alone(piece, found_all, counted=place.epoch >= 0)
     fields = [found for found in found_all if is_metric(found) or found in named]
     fields = with_company(piece, found_all, fields, place)
-    fields = fields or (best_so_far(piece, place.used) if place else [])
+    fields = fields or (best_so_far(piece, place.used) if place or _BEST_ALONE.match(piece) else [])
     lone = fields[0] if len(found_all) == len(fields) == 1 and place.step >= 0 else None
     if lone is not None and lone.signed and lone.name.lower() in _TOTALS and FLOAT in piece[lone.start :]:
         fields = [lone._replace(name="total_loss")]  # "[epoch: 1/90, iter: 50/448] total: 1.25"
@@ -265,14 +276,13 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     begins = bool(place) and not _WORD.search(ahead[: place.start])
     if wordy and not (known and separated and begins and words <= MAX_PROSE):
         return None
-    told = any(
+    told = _PAIR_ALONE.match(piece) is not None or any(
         (found.signed or read_name(found.name).quantity == "loss_like") and not is_speed(found.name)
         for found in fields
     )
     values = _with_asides(piece, first, place, values)
-    sure = known and not wordy
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
-    return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
+    return WordedRow(_moved(place, first), values, known and not wordy, held_out, words, phased, told)
 
 
 def _with_asides(piece: str, first: int, place: Place, values: list[Value]) -> list[Value]:
@@ -331,6 +341,7 @@ def _values(fields: list[Field]) -> list[Value]:
     losses = [entry for entry in fields if _is_like_loss(entry.name)]
     others = [entry for entry in fields if entry.name.lower() not in _TOTALS]
     called = any(read_name(entry.name).quantity == "loss" and read_name(entry.name).whole for entry in losses)
+    called = called or any(_OF_ANSWERS & set(words_of(entry.name)) for entry in others)
     total = len(losses) >= PARTS_OF_TOTAL or (len(others) >= PARTS_OF_TOTAL and not called)
     for entry in fields:
         name = _HOME_NAMES.get(entry.name.lower(), entry.name)
@@ -383,6 +394,8 @@ _TWICE = frozenset(
 
 
 _TOTALS = frozenset({"total", "sum"})
+_OF_ANSWERS = word_set("correct right wrong hits")
+"""Beside a number of answers the total is that of all answers: ``Total: 400, Correct: 300, Accuracy: 75 %``."""
 PARTS_OF_TOTAL = 2
 """Losses beside a number called "total" that make it the total loss; other quantities, if nothing there is called the loss."""
 

@@ -59,6 +59,8 @@ _WORDS = LazyRegex(r"[^\s,|]+")
 _NAMES = LazyRegex(
     r"(?i)(?:(?:train(?:ing)?|valid(?:ation)?|val|test|eval|dev) (?:loss|acc(?:uracy)?|error|ppl|perplexity|f1|score)|[^\s,|]+)"
 )
+_VALUE = LazyRegex(r"[:=\[]\s{0,8}[-+]?\d")
+"""A number behind a sign: what holds one is a row, and is not looked at cell by cell."""
 _LENGTHS = LazyRegex(r"\b\d{1,6} days?,\s{1,4}(?=\d)")
 _NUMBER_WORD = LazyRegex(r"(?<![\w@.])\d(?![dD]_)")
 _HASH = LazyRegex(r"^\s{0,4}#(?=\s{1,4}[A-Za-z])")
@@ -183,6 +185,8 @@ def find_head(text: str) -> Head | None:
     """
     if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS or "%|" in text:
         return None  # a progress bar, of which there are ten thousands, has strokes as well
+    if _VALUE.search(text):
+        return None
     text = _EVALUATIONS.sub("\t", _HASH.sub(" ", text.translate(_STROKES)))
     if _TWO_COUNTERS.match(text):
         return _head(list(_WORDS.finditer(text)), text, sure=True)
@@ -204,9 +208,8 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
 
         if classes := columns_of_a_class(names):
             return Head(classes, (), classes=True)
-    if len(names) < 2 or len(set(names)) < len(names):
-        return None
-    if not all(_HEADER_CELL.match(name) or name == "#" for name in names):
+    doubled = len(names) < 2 or len(set(names)) < len(names)
+    if doubled or not all(_HEADER_CELL.match(name) or name == "#" for name in names):
         return None
     spans = tuple(span for _, span in named)
     others = [name for name in names if name not in _COUNTERS | _OTHERS]
