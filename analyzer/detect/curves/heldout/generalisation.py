@@ -15,6 +15,7 @@ from analyzer.detect.curves.trend import scatter
 from analyzer.detect.robust import PARTS, extreme, noise
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
+from analyzer.model.name_words import read_name
 from analyzer.model.ranked import median_of
 from analyzer.model.tables import Series
 
@@ -73,6 +74,8 @@ def detect(view: RunView, out: FactWriter) -> None:
             _best(of_losses, good)
         if len(good):
             _against_train(of_losses, view, good)
+        if len(good) >= FEW_EACH_BETTER:
+            _means_fall(of_losses, view, good)
     _accuracies(of_losses, view)
     _scores(of_losses, view)
     _keeps_best(of_losses, view)
@@ -225,6 +228,18 @@ def _each_better(values: Values) -> bool:
     """Whether each of a few evaluations is better than the one before, and the last by more than neighbours differ."""
     ordered = values.size >= FEW_EACH_BETTER and bool((np.diff(values) > 0).all())
     return ordered and bool(values[-1] > values[0] + KEPT * abs(float(values.max())))
+
+
+def _means_fall(out: FactWriter, view: RunView, good: Series) -> None:
+    """Whether the means of epochs fall from each to the next in training and on held-out data, whatever single batches cost."""
+    for name in sorted(view.run.metrics.names):
+        means = (
+            view.finite(name) if name.startswith("epoch/") and read_name(name).quantity == "loss" else None
+        )
+        if means is not None and len(means) >= FEW_EACH_BETTER:
+            both = all(bool((np.diff(series.value) < 0).all()) for series in (means, good))
+            out.put("means_fall", both, [*ends_of(means), *ends_of(good)])
+            return
 
 
 def _error_of_accuracy(out: FactWriter, view: RunView, held_out: Series, scale: float) -> None:

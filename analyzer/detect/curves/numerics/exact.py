@@ -11,6 +11,7 @@ from analyzer.detect.curves.numerics.bad_points import is_mean_of_nothing, loss_
 from analyzer.detect.robust import digits_of
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Mask
 from analyzer.model.name_words import words_of
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.score_words import read_score
@@ -76,6 +77,7 @@ _UNDEFINED = LazyRegex(
 _GIVEN = LazyRegex(r"^(?:learning_rate|epoch|step_time_s|\w+_per_second)$|mem(?:ory)?(?:_|$)")
 """Columns that no forward pass computes."""
 
+_SPLITS = ("dev", "val", "valid", "validation", "test")
 _HELD_OUT = LazyRegex(r"(?:^|[/_.])(?:eval|val|valid|validation|test|dev)(?:$|[/_.])")
 
 
@@ -102,7 +104,7 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
         if series is None or (_UNDEFINED.search(name) and not _reward_is_lost(view, name, series)):
             continue
         bad = ~np.isfinite(series.value)
-        if _NORM.search(name) and only_at_skips(view, series):
+        if (_NORM.search(name) and only_at_skips(view, series)) or _is_an_empty_split(view, name, bad):
             continue
         if not bad.any() or (bad[0] and not bad[int(np.argmin(bad)) :].any() and not bad.all()):
             continue  # not a number until there is something to count
@@ -230,6 +232,16 @@ def _explodes(out: FactWriter, view: RunView) -> None:
             )
             out.put("explodes_name", series.logged_as, end_of(series))
             return
+
+
+def _is_an_empty_split(view: RunView, name: str, bad: Mask) -> bool:
+    """Whether a part of the data has no value at all where another one has: ``dev: 0.5, test: nan`` of labels that nobody published."""
+    others = (view.curve(other) for other in _SPLITS if other != name)
+    return (
+        name in _SPLITS
+        and bool(bad.all())
+        and any(o is not None and bool(np.isfinite(o.value).all()) for o in others)
+    )
 
 
 def _leap_together(out: FactWriter, view: RunView) -> None:

@@ -14,6 +14,8 @@ values that a line calls the best or the last. How many rows were read this way 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Learnable, LogLine, LogState
 from analyzer.ingest.text.prefixes import peel
@@ -52,7 +54,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     read_values,
 )
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, names_host_memory, read_name
+from analyzer.model.name_words import is_score, names_host_memory, names_memory, read_name
 
 MAX_CHARACTERS = 4_000
 """Characters of a line that are looked at; lines of loops are far shorter."""
@@ -87,8 +89,21 @@ _OPEN_BAR = LazyRegex(r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/\? \[[^\]
 """A bar of unknown length, behind which another writer went on."""
 
 
+_CUT_BAR = LazyRegex(r"(?<=[\w.]), [\w/.-]{1,60}=[^\s,\[\]]{0,40}$")
+"""The last value of a bar that no bracket closes: the terminal was too narrow, and of the number stands its beginning."""
+
 _BESIDE_BEST = LazyRegex(r"(?i)[\w)%]\W{1,12}best[ _-]?[a-z]")
 """Behind other values of a row, the best of one so far: ``Loss: 0.5, mIoU: 0.25, Best_mIoU: 0.5``."""
+
+
+def _sums_costs_up(values: Mapping[str, float]) -> bool:
+    """Whether a line tells a time and a memory and nothing else, as at the end of a part of the work.
+
+    >>> _sums_costs_up({"time": 12.0, "gpu_mem": 0.5}), _sums_costs_up({"mem": 0.5}), _sums_costs_up({"time": 12.0})
+    (True, False, False)
+    """
+    memory = [name for name in values if names_memory(name)]
+    return 0 < len(memory) < len(values) and all(name in memory or names_time(name) for name in values)
 
 
 def _all_whole(values: dict[str, float]) -> bool:
@@ -175,6 +190,8 @@ class TemplateRows(Learnable):
         text = line.text[:MAX_CHARACTERS]
         if "/? [" in text and (bar := _OPEN_BAR.match(text)):
             text = peel(text[bar.end() :]).text
+        if "%|" in text:
+            text = _CUT_BAR.sub("]", text)
         if self._columns is not None:
             under = line.number - self._columns[0] <= HEADING_LINES
             text, self._columns = (
@@ -222,7 +239,7 @@ class TemplateRows(Learnable):
             where = Where(int(counted(numbers[row.place.step])) if row.place.step >= 0 else None)
             return self._once_seen(template, values, where, line, log, MAX_TEMPLATES)
         if not row.place:
-            return self._without_place(template, row, values, line, log)
+            return not _sums_costs_up(values) and self._without_place(template, row, values, line, log)
         if not row.sure:
             if not row.told:
                 self._set_heading(row.place, numbers, line, log)

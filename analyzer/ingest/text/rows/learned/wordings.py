@@ -87,6 +87,8 @@ _PAIR_ALONE = LazyRegex(rf"^\s{{0,8}}[A-Za-z][\w-]{{2,30}}\s{{1,30}}{FLOAT}\s{{0
 _SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) (?!dict for global)")
 _CODE = LazyRegex(
     r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}(?::[^\s{}]{0,8}\}|[.}])|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|(?<!\x03[.,])%[.\d]{0,4}[dfs]\b"
+    # the layers of a model, of which some are called after what they measure: "3 | criterion | CrossEntropyLoss | 0"
+    r"|^\s{0,3}\x01 {1,2}\| [\w.]{1,60} {1,2}\| [A-Z]\w{1,60} {1,2}\| "
 )
 _WORD = LazyRegex(r"[A-Za-z][A-Za-z_]+")
 _INDENTED = LazyRegex(r"^(?:\s{1,40}|[>|│└├ ]{1,12}\s)\S")
@@ -279,9 +281,8 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
         for found in fields
     )
     values = _with_asides(piece, first, place, values)
-    sure = known and not wordy
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
-    return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
+    return WordedRow(_moved(place, first), values, known and not wordy, held_out, words, phased, told)
 
 
 def _with_asides(piece: str, first: int, place: Place, values: list[Value]) -> list[Value]:
@@ -340,6 +341,7 @@ def _values(fields: list[Field]) -> list[Value]:
     losses = [entry for entry in fields if _is_like_loss(entry.name)]
     others = [entry for entry in fields if entry.name.lower() not in _TOTALS]
     called = any(read_name(entry.name).quantity == "loss" and read_name(entry.name).whole for entry in losses)
+    called = called or any(_OF_ANSWERS & set(words_of(entry.name)) for entry in others)
     total = len(losses) >= PARTS_OF_TOTAL or (len(others) >= PARTS_OF_TOTAL and not called)
     for entry in fields:
         name = _HOME_NAMES.get(entry.name.lower(), entry.name)
@@ -392,6 +394,8 @@ _TWICE = frozenset(
 
 
 _TOTALS = frozenset({"total", "sum"})
+_OF_ANSWERS = word_set("correct right wrong hits")
+"""Beside a number of answers the total is that of all answers: ``Total: 400, Correct: 300, Accuracy: 75 %``."""
 PARTS_OF_TOTAL = 2
 """Losses beside a number called "total" that make it the total loss; other quantities, if nothing there is called the loss."""
 

@@ -208,9 +208,8 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
 
         if classes := columns_of_a_class(names):
             return Head(classes, (), classes=True)
-    if len(names) < 2 or len(set(names)) < len(names):
-        return None
-    if not all(_HEADER_CELL.match(name) or name == "#" for name in names):
+    doubled = len(names) < 2 or len(set(names)) < len(names)
+    if doubled or not all(_HEADER_CELL.match(name) or name == "#" for name in names):
         return None
     spans = tuple(span for _, span in named)
     others = [name for name in names if name not in _COUNTERS | _OTHERS]
