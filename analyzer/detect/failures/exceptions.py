@@ -46,7 +46,7 @@ of them may well not come from the script."""
 
 API_CLASH = LazyRegex(
     r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument|takes \d{1,3} positional arguments? but"
-    r"|module '[\w.]{1,120}' has no attribute|cannot import name|'(?!NoneType|Tensor|DataParallel|DistributedDataParallel)[A-Z]\w{2,80}' object has no attribute '(?!_)"
+    r"|Cannot find argument '\w{1,60}', Possible Arguments:|module '[\w.]{1,120}' has no attribute|cannot import name|'(?!NoneType|Tensor|DataParallel|DistributedDataParallel)[A-Z]\w{2,80}' object has no attribute '(?!_)"
 )
 """A call or a name that the called part does not have: between two installed packages their versions do not fit.
 
@@ -65,6 +65,13 @@ _KINDS = LazyRegex(r"transformers[/\\]models[/\\]auto[/\\]")
 """Where ``transformers`` looks up the kind of a model by its name, which only a later version may have."""
 
 OWN, PACKAGE, STANDARD = "own code", "installed package", "standard library"
+
+_WITHOUT_PICTURE = LazyRegex(r"^'NoneType' object has no attribute '(?:shape|ndim|dtype|astype)'")
+_READS_PICTURES = LazyRegex(
+    r"^(?:\w{1,60}\.)*(?:__getitem__|_?(?:im)?read(?:_\w{1,30})?"
+    r"|_?(?:load|get|fetch|read|open|prepare|preprocess)_?(?:the_|raw_|one_|train\w{0,4}_)?(?:ima?ge?s?|pictures?|photos?|frames?|masks?|data|data_?sets?|samples?|items?)(?:_\w{1,30})?)$"
+)
+"""Functions that read pictures or data, by how programs name them: what has no shape there was not read."""
 
 _LEFT_PYTHON = frozenset({"asynchat", "asyncore", "distutils", "imp", "smtpd"})
 """Modules that were a part of Python until 3.12."""
@@ -137,6 +144,7 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
             kind == "KeyError" and _KINDS.search(str(speaker.fields.get("raised_in", ""))) is not None
         )
         out.put("name_gone", unknown_kind or NAME_GONE.search(message) is not None, [speaker.ref])
+        out.put("unread_picture", unread_picture(speaker), [speaker.ref])
         out.put("mistake", mistake(str(kind), message) or "other", [speaker.ref])
     first = order.first
     if first is not None and fatal is not None:
@@ -198,6 +206,15 @@ def missing_in(event: Event) -> str | None:
     return PACKAGE if root and match["module"] != root else None
 
 
+def unread_picture(event: Event) -> bool:
+    """Whether a function that reads data was handed None for a picture, as OpenCV returns it without a word."""
+    return (
+        raised_at(event) == OWN
+        and _WITHOUT_PICTURE.search(str(event.fields.get("message", ""))) is not None
+        and _READS_PICTURES.search(str(event.fields.get("function", ""))) is not None
+    )
+
+
 def _of(failure: Failure | None) -> Event | None:
     """The traceback of a failure, if it has one that is no report of lost peers."""
     events = failure.events if failure is not None else ()
@@ -238,7 +255,7 @@ _BY_WORDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
     ("values", ("nan", "NaN", "nf", "missing values"), None),
     ("label", ("abel", "classes"), None),
     ("record", ("ecod", *_DAMAGE), None),
-    ("path", ("exist", "ound", "find", "open", "locat", "read", "access", "not a ", "missing"), "writing"),
+    ("path", ("exist", "isfile", "isdir", "is_file", "is_dir", "ound", "find", "open", "locat", "read", "access", "not a ", "missing"), "writing"),
     ("samples", ("empty", "match", "no ", "No ", "same ", "nconsistent", "ambiguous", "expected length"), None),
     ("download", ("ownload", "etch", "each", "onnect", "tatus", "ffline"), None),
 )  # fmt: skip

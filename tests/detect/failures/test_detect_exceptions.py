@@ -2,7 +2,14 @@
 
 import pytest
 
-from analyzer.detect.failures.exceptions import API_CLASH, ENVIRONMENT, MISUSE, missing_in, raised_at
+from analyzer.detect.failures.exceptions import (
+    API_CLASH,
+    ENVIRONMENT,
+    MISUSE,
+    missing_in,
+    raised_at,
+    unread_picture,
+)
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Event
 
@@ -75,6 +82,8 @@ def test_a_plain_mistake_names_nothing_of_it(text):
         ("'Fetcher' object has no attribute 'fetch_all'", True),
         ("'Fetcher' object has no attribute '_fetch_all'", False),
         ("module 'acme.parts' has no attribute '_parts'", True),
+        ("Cannot find argument 'half_size', Possible Arguments:", True),
+        ("Cannot find argument of that name", False),
     ],
 )
 def test_a_private_name_is_asked_for_by_its_own_class(text, is_clash):
@@ -86,3 +95,32 @@ def test_a_private_name_is_asked_for_by_its_own_class(text, is_clash):
 )
 def test_a_product_of_shapes_that_do_not_fit_is_a_refused_call(text):
     assert MISUSE.search(text)
+
+
+@pytest.mark.parametrize(
+    ("function", "attribute", "file", "is_picture"),
+    [
+        ("load_data", "shape", "train.py", True),
+        ("Crops.__getitem__", "astype", "crops.py", True),
+        ("read_image_pair", "ndim", "pairs.py", True),
+        ("forward", "shape", "net.py", False),
+        ("train_step", "shape", "train.py", False),
+        ("load_data", "items", "train.py", False),
+    ],
+)
+def test_what_a_reader_of_data_found_without_a_shape_is_a_picture_that_was_not_read(
+    function, attribute, file, is_picture
+):
+    event = raised(
+        "AttributeError", f"'NoneType' object has no attribute '{attribute}'", file=file, function=function
+    )
+
+    assert unread_picture(event) is is_picture
+    assert not unread_picture(
+        raised(
+            event.fields["exception"],
+            event.fields["message"],
+            function=function,
+            raised_in="/v/site-packages/x/y.py",
+        )
+    )
