@@ -146,8 +146,14 @@ def tasks_in_turn() -> RunMaker:
     return RunMaker().event("task_scores", role="info", tasks=3, highest=2, newest=0.9, earlier=2, at_zero=2, lost=2, forgetting=0.9)  # fmt: skip
 
 
+def masks_of_255() -> RunMaker:
+    """An overlap that leaves its range upwards, and a loss that leaves its own downwards."""
+    return RunMaker().log({"loss": [2.0, -20.0, -90.0], "val_iou": [0.8, 2.5, 7.0]})
+
+
 RUNS = (
     no_episode,
+    masks_of_255,
     tasks_in_turn,
     forgetting,
     broken_down,

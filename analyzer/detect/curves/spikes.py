@@ -68,6 +68,9 @@ SLOW_POINTS = 10
 """A slow return must show in points as well: between two sparse points nobody knows when it happened."""
 
 
+LEAP, LEFT_HIGHER = 100.0, 0.3
+"""A hundred times the level: no batch is that hard, so the update that it made was wrong; three tenths of the level are more than scatter."""
+
 QUIET_ROWS, AWAKE = 8, 5.0
 """A mean over the rows of a pass hardly moves at its end; its first rows scatter as single batches do."""
 
@@ -208,6 +211,7 @@ def _return(ahead: Values, row: int, band: float) -> int | None:
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.spike.*``."""
+    _left_higher(view, out)
     spikes = view.once(find_spikes)
     if spikes is None:
         return
@@ -223,6 +227,22 @@ def detect(view: RunView, out: FactWriter) -> None:
     out.put("ratio", float(curve.value[largest.peak]) / largest.base, shown)
     _recovery(out, curve, found)
     _company(out, view, spikes, largest)
+
+
+def _left_higher(view: RunView, out: FactWriter) -> None:
+    """Whether one row out of all proportion left the loss, which may be negative, above its former level to the end."""
+    points = view.once(loss_points)
+    values = np.zeros(0) if points is None else points.curve().value
+    if points is None or values.size < 2 * WINDOW:
+        return
+    peak = int(values.argmax())
+    before, after = values[max(peak - WINDOW, 0) : peak], values[peak + 1 :]
+    if before.size < RETURN_POINTS or after.size < SLOW_POINTS:
+        return
+    base = float(median_of(before))
+    leapt = float(values[peak]) - base >= LEAP * max(abs(base), float(np.ptp(before)))
+    higher = float(after.min()) >= max(base + LEFT_HIGHER * abs(base), float(before.max()))
+    out.put("left_higher", leapt and higher, refs_at(points.curve(), [peak, len(values) - 1]))
 
 
 def _recovery(out: FactWriter, curve: Series, found: tuple[Spike, ...]) -> None:

@@ -102,6 +102,16 @@ def test_plain_words_outvote_what_rules_hold_for_likely_and_faint_ones_do_not():
     assert first(0.2) == "disk-full"
 
 
+def test_an_exception_of_the_script_is_likely_only_where_its_words_are_likest_one():
+    def told(*words):
+        found = pool({**words[0], **words[1], "failure.seen": True}, [("user-code-exception", 0.55)])
+        return found["user-code-exception"]
+
+    here, elsewhere = said("first", "user-code-exception", 0.5), said("first", "disk-full", 0.15)
+    assert told(here, said("second", "disk-full", 0.1)) > 0.8
+    assert told(elsewhere, said("second", "user-code-exception", 0.14)) <= JUST_BELOW_HALF
+
+
 def test_what_both_say_is_surer_than_what_one_says_and_something_else_is_left():
     facts = {**DISK, **said("second", "local-disk-fault", 0.1)}
 

@@ -37,6 +37,8 @@ FAR_BELOW_ZERO, MOSTLY_NEGATIVE = -10.0, 0.75
 _DISTANCES = word_set("box bbox iou l1 l2 mse mae bce ce cls dfl xent reg depth rpn")
 """Words of parts that are distances, shares that are lacking, or cross-entropies: none has a value below zero."""
 
+_OVERLAP_WORDS = word_set("iou dice jaccard dsc dc")
+
 NEGATIVE_ROWS = 3
 """Three rows below zero are no rounding."""
 
@@ -48,6 +50,9 @@ SHARE_ROWS, SPAN, NEAR = 5, 0.2, 0.1
 
 MOSTLY_NEAR = 0.9
 """Rows of ten that are within a fifth: before a model is sure of itself its answers may leap ahead of their probability."""
+
+BELOW_ANY, PASSED, BEYOND = -2.0, 1.2, 1.5
+"""No overlap lost and no cross-entropy is below -1; an overlap that began as a share ends half beyond all there is."""
 
 DEEP, DEEPER = -1e4, 100.0
 """Ten thousand below zero and a hundred times lower than at first: log-likelihoods of densities are large, but settle."""
@@ -104,6 +109,7 @@ def detect(view: RunView, out: FactWriter) -> None:
         _not_a_number(out, name, series)
     _negative_part(out, view)
     _bottomless(out, view)
+    _beyond_one(out, view)
     _mean_of_nothing(out, view)
     if seen:
         if "signal.metric.impossible" not in out.facts:
@@ -272,6 +278,23 @@ def _bottomless(out: FactWriter, view: RunView) -> None:
     first, last = float(good.value[0]), float(good.value[-1])
     falls = last <= DEEP and last <= -DEEPER * abs(first) and last == float(good.value.min())
     out.put("bottomless", falls, ends_of(good))
+
+
+def _beyond_one(out: FactWriter, view: RunView) -> None:
+    """Whether an overlap rises from below 1 to far above it while the loss falls far below zero, as with masks of 255."""
+    points = view.once(loss_points)
+    good = None if points is None else points.curve()
+    if good is None or len(good) < NEGATIVE_ROWS or float(good.value[-1]) > BELOW_ANY:
+        return
+    for name in sorted(view.run.metrics.names):
+        series = view.finite(name) if _OVERLAP_WORDS & frozenset(words_of(name)) else None
+        if series is None or "loss" in words_of(name) or len(series) < NEGATIVE_ROWS:
+            continue
+        first, last = float(series.value[0]), float(series.value[-1])
+        beyond = 0 <= first <= PASSED and last >= BEYOND and float(good.value[0]) > float(good.value[-1])
+        out.put("overlap_beyond_one", beyond, [*ends_of(series), *end_of(good)])
+        if beyond:
+            return
 
 
 def _negative_part(out: FactWriter, view: RunView) -> None:

@@ -43,6 +43,9 @@ MIN_BROKEN = 5
 RISING = "number"
 """What a number beside an epoch is called that rises."""
 
+LEAP = 1000.0
+"""One row among ten and more at a thousand times what the others are worth: scores are bounded and counts do not leap, losses do."""
+
 MAX_DIGITS = 12
 MAX_ROWS = 100_000
 """Rows that are kept in mind."""
@@ -107,7 +110,7 @@ class UnnamedColumns:
         enough = len(first) >= least or ends_broken
         steps = self._steps() if enough else None
         is_setting = len(set(first)) == 1 and len(self._rows[0][1]) > 1 if self._rows else False
-        rises = not (ends_broken or named) and self._rise(first) > 0
+        rises = not (ends_broken or named or _leaps(first)) and self._rise(first) > 0
         if steps is None or is_setting or (rises and not (self._counted and len(self._rows[0][1]) == 1)):
             return
         # What rises beside an epoch may be a score or a likelihood: no stand-in for the loss.
@@ -147,3 +150,16 @@ class UnnamedColumns:
             return 0.0
         rise = float(median_of(told[-part:]) - median_of(told[:part]))
         return rise if abs(rise) > float(median_of(np.abs(np.diff(told)))) else 0.0
+
+
+def _leaps(values: list[float]) -> bool:
+    """Whether one number is out of all proportion to the others.
+
+    >>> _leaps([-5.5] * 9 + [40000.0, -1.5]), _leaps([5.5, 7.0, 9.0])
+    (True, False)
+    """
+    sizes = np.abs([value for value in values if np.isfinite(value)])
+    if sizes.size < MIN_ROWS:
+        return False
+    usual = float(median_of(sizes))
+    return 0 < LEAP * usual <= float(sizes.max()) and int((sizes > usual * LEAP).sum()) == 1
