@@ -203,6 +203,7 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.change": 4.0}),
         ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.memory_creeps": True}),
         ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.deep_drops": 2}),
+        ("waits-alike", {"signal.pace.wait_grows": False}, {"signal.pace.wait_grows": True}),
         ("learned-once", {"signal.gap.back_at_first": False}, {"signal.gap.back_at_first": True}),
         ("test-as-validation", {"signal.score.test_below": 0.04}, {"signal.score.test_below": 0.4}),
         ("keeps-its-sign", LIKELIHOOD, {"signal.progress.accelerates": True}),
