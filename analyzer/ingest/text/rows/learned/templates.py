@@ -134,9 +134,8 @@ class TemplateRows(Learnable):
         self._bare = BareRows(self._read, self._unread)
         self._open: tuple[int, str] = (-1, "")
         self._columns: tuple[int, tuple[str, str]] | None = None
-        self._calls_loss = False
+        self._calls_loss = self._below_others = False
         self._means: set[str] = set()
-        self._below_others = False
         self._guessed: set[frozenset[str]] = set()
         self._alike: dict[frozenset[str], list[Template]] = {}
         self._program = ""
