@@ -58,6 +58,9 @@ _SPEEDS = (
 WAIT_GROWS = 1.5
 """Half again the wait for data of the first rows: a loader that falls behind, as its files, its cache or its memory do."""
 
+WAIT_TREMBLES = 0.25
+"""Share of that growth by which neighbouring rows may differ: beyond it the load of the host decides, whatever the order of the rows."""
+
 WAIT_ROWS = 2
 """Rows of a printed wait beside a printed time of the work."""
 
@@ -194,7 +197,9 @@ def _wait_grows(out: FactWriter, view: RunView) -> None:
         early, late = float(median_of(values[:third])), float(median_of(values[-third:]))
         numbers = trend(values)
         ordered = numbers is not None and numbers.order >= SORTED
-        grows = ordered and late >= WAIT_GROWS * early and late - early >= LEAST_S and slower_at_best(values)
+        longer = late >= WAIT_GROWS * early and late - early >= LEAST_S and slower_at_best(values)
+        calm = float(median_of(np.abs(np.diff(values)))) <= WAIT_TREMBLES * (late - early)
+        grows = ordered and longer and calm
         refs = refs_at(series, [len(series) - 1, 1])
         out.put("wait_grows", grows, refs)
         if early > 0:
