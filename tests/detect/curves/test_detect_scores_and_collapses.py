@@ -262,6 +262,7 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"memory_size": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", None),
         ({"memory_required_for_layer": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", None),
         ({"ram_used": [1.2, *[1.25 + 0.02 * i - 0.03 * (i % 3 == 2) for i in range(12)]]}, "signal.pace.memory_creeps", True),
+        ({"ram_used": [1.2, *[1.25 + 0.02 * i - 0.03 * (i % 3 == 2) for i in range(12)]], "reward_mean": [9.0 + i for i in range(13)]}, "signal.pace.memory_creeps", False),
         ({"ram_used": [1.2, *[1.25 + 0.1 * (1 - 0.7**i) - 0.01 * (i % 3 == 2) for i in range(12)]]}, "signal.pace.memory_creeps", False),
         ({"ram_used": [1.2, *[1.25 + 0.02 * (i % 3) for i in range(12)]]}, "signal.pace.memory_creeps", False),
         ({"loss": [0.62, 0.61, 0.67, 0.64, 0.78, 0.68], "epoch/train_loss": [0.67, 0.65, 0.64], "eval_loss": [0.69, 0.68, 0.67]}, "signal.generalisation.means_fall", True),
@@ -277,7 +278,13 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"val_top5_acc": [0.5, 1.0], "val_top1_acc": [0.5, 0.75], "test_top1_acc": [0.25, 0.5]}, "signal.score.test_below", pytest.approx(0.25)),
         ({"val_acc": [0.5, 0.75, 1.0], "test_acc": [0.125]}, "signal.score.test_below", None),
         ({"val_acc": [0.5, 0.75, 1.0], "acc": [0.5]}, "signal.score.test_below", None),
-        ({"samples_per_second": [90.0, *[2000.0 + 50 * (i % 3) if i not in {3, 8} else 40.0 for i in range(12)]]}, "signal.pace.deep_drops", 2),
+        ({"samples_per_second": [90.0, *[{3: 62.0, 8: 31.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(12)]]}, "signal.pace.deep_drops", 2),
+        ({"samples_per_second": [90.0, *[{3: 40.0, 8: 40.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(12)]]}, "signal.pace.deep_drops", 0),  # a pair of equal ones: saves or evaluations
+        ({"samples_per_second": [90.0, *[{20: 20.0, 45: 10.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(60)]]}, "signal.pace.deep_drops", 0),  # two of sixty
+        ({"samples_per_second": [90.0, *[{20: 10.0, 30: 10.0, 55: 10.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(60)]]}, "signal.pace.deep_drops", 3),
+        ({"samples_per_second": [90.0, *[{20: 10.0, 30: 10.0, 55: 10.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(60)]]}, "signal.pace.deep_share", pytest.approx(0.91, abs=0.01)),
+        ({"samples_per_second": [90.0, *[{10: 10.0, 30: 10.0, 51: 10.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(60)]]}, "signal.pace.deep_drops", 0),  # a grid that the rows do not hit exactly
+        ({"samples_per_second": [90.0, *[{20: 10.0, 30: 10.0, 55: 10.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(60)]], "val_f1": [0.5, 0.6]}, "signal.pace.deep_drops", None),
         ({"samples_per_second": [90.0, *[2000.0 + 50 * (i % 3) if i % 4 else 40.0 for i in range(1, 13)]]}, "signal.pace.deep_drops", 0),
         ({"samples_per_second": [90.0, *[2000.0 if i not in {3, 8} else 900.0 for i in range(12)]]}, "signal.pace.deep_drops", 0),
         ({"samples_per_second": [2000.0 if i not in {3, 8} else 40.0 for i in range(12)], "eval_accuracy": [0.5, 0.6]}, "signal.pace.deep_drops", None),
