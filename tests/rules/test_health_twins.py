@@ -206,6 +206,11 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("learned-once", {"signal.gap.back_at_first": False}, {"signal.gap.back_at_first": True}),
         ("no-deep-drops", FEWER_WORKERS | {"signal.pace.deep_drops": 0}, {"signal.pace.deep_drops": 3}),
         ("test-as-validation", {"signal.score.test_below": 0.04}, {"signal.score.test_below": 0.4}),
+        (
+            "classes-found",
+            {"signal.data.most_classes_never_found": False},
+            {"signal.data.most_classes_never_found": True},
+        ),
         ("keeps-its-sign", LIKELIHOOD, {"signal.progress.accelerates": True}),
         ("keeps-its-sign", LIKELIHOOD, {"signal.progress.last": -90000.0}),
         ("keeps-its-sign", LIKELIHOOD, {"signal.progress.points": 12}),
