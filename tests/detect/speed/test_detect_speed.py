@@ -218,6 +218,31 @@ def test_the_jitter_of_steps_of_milliseconds_is_no_fault():
     assert plain_of(RunMaker().log({"step_time_s": rising}))["signal.throughput.dropped"] is False
 
 
+SLOW = (12, 20, 33)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Saving checkpoint to /out/step_{}", 0),
+        ("***** Running Evaluation *****", 0),
+        ("the loader was opened anew", 3),
+    ],
+)
+@pytest.mark.parametrize("behind", [False, True])
+def test_slow_rows_beside_a_save_or_an_evaluation_are_planned(tmp_path, said, expected, behind):
+    lines = []
+    for step in range(1, 45):
+        row = f"step {step} loss {2.1 * 0.97**step:.4f} steps_per_second {0.1 if step in SLOW else 10 + step % 3 / 4}"
+        beside = [said.format(step)] if step in SLOW else []
+        lines += [row, *beside] if behind else [*beside, row]
+    (tmp_path / "train.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    facts = build_facts(run_detectors(load_run(tmp_path).run)).plain
+
+    assert facts["signal.pace.deep_drops"] == expected
+
+
 @pytest.mark.parametrize("every", [1, 10, 250])
 def test_the_steps_of_the_first_row_are_no_wait(tmp_path, every):
     """Five seconds a step, and the first of them begins ten minutes after the first line, however rarely rows are printed."""
@@ -271,3 +296,20 @@ def test_a_clock_that_counts_from_the_beginning_is_no_epoch_that_gets_slower(tim
     maker = RunMaker().log({"loss": [2.0 * 0.98**n for n in range(119)], "time": times})
 
     assert maker.plain().get("signal.pace.slower") is slower
+
+
+@pytest.mark.parametrize(
+    ("waits", "grows"),
+    [
+        ([0.03, 0.021, 0.024, 0.026, 0.03, 0.033, 0.04, 0.044, 0.05, 0.056], True),
+        ([0.2, 0.021, 0.024, 0.023, 0.02, 0.022, 0.024, 0.021, 0.023, 0.022], False),  # only the first waits
+        ([0.02, 0.021, 0.09, 0.023, 0.02, 0.15, 0.024, 0.14, 0.02, 0.022], False),  # a busy host
+        (
+            [0.01, 0.02, 0.01, 0.03, 0.015, 0.04, 0.02, 0.045, 0.03, 0.05, 0.032, 0.055],
+            False,
+        ),  # load that rises
+        ([1e-5 * row for row in range(2, 12)], False),  # a wait that nobody notices
+    ],
+)
+def test_a_wait_for_data_that_grows_from_row_to_row(waits, grows):
+    assert plain_of(RunMaker().log({"data_time_s": waits}))["signal.pace.wait_grows"] is grows
