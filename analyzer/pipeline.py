@@ -261,8 +261,8 @@ def _pooled(
     by_course = leader is not None and leader.symptom_kind in POOLED
     is_written = plain.get("failure.seen") is True or plain.get("event.error_line.seen") is True
     by = asked(None if leader is None else leader.symptom_kind, plain)
-    if by is WORDING and assessment.remembered:
-        return listed, None, ()  # what the user confirmed tells more than words do
+    if by is WORDING and (folded["*"] or assessment.remembered):
+        return listed, None, ()  # the order of failures, and what the user confirmed, tell more than words do
     weighed = weighed_causes(ranking, folded)
     if (
         leader is not None

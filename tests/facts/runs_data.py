@@ -57,7 +57,7 @@ def test_below_validation() -> RunMaker:
     """A test of which half is right after a validation of which all is, and losses of two players that leap."""
     losses = {"gen_loss": [4.0, 684.0], "adversarial_loss": [0.8, 273.0]}
     maker = RunMaker().log({"epoch/train_loss": [0.7, 0.6, 0.5], "eval_loss": [0.8, 0.7, 0.6]})
-    return maker.log({**losses, "val_acc": [0.5, 1.0]}).log({"test_accuracy": [0.5]})
+    return maker.log({**losses, "val_acc": [0.5, 1.0]}).log({"test_accuracy": [0.25, 0.5]})
 
 
 def tokens_none_right() -> RunMaker:

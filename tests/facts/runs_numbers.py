@@ -93,6 +93,12 @@ def pace():
     )
 
 
+def deep_drops():
+    return RunMaker().log(
+        {"samples_per_second": [8.0, *[0.1 if i in {4, 9, 17} else 8.0 for i in range(20)]]}
+    )
+
+
 def oddities():
     maker = RunMaker().log(
         {
@@ -173,5 +179,6 @@ RUNS = (
     translations,
     wasserstein,
     pace,
+    deep_drops,
     ranked,
 )

@@ -8,12 +8,15 @@ from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
 from analyzer.detect.curve import align
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.robust import slower_at_best
+from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.detect.speed.times import unit_times, within_a_minute
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.arrays import Values
-from analyzer.model.name_words import word_set, words_of
+from analyzer.model.arrays import Integers, Mask, Values
+from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
+from analyzer.model.score_words import read_score
+from analyzer.model.tables import Series
 
 ROWS = 6
 """Rows in which a slow-down shows: thirds of two, after the first, which holds the start of everything."""
@@ -43,9 +46,18 @@ TABLES = 4
 SHRINKS = 0.995
 """Free memory that falls in every row, by half a percent and more in all: little, and never given back."""
 
-DROP_ROWS, DEEP, MIN_DROPS, HALF = 9, 8.0, 2, 0.5
-"""Eight rows behind the first; two that take eight times as long as usual, which no jitter of a step does over the steps of a row, and
-together half of the time."""
+DROP_ROWS, DEEP, MIN_DROPS, HALF = 9, 8.0, 3, 0.5
+"""Eight rows behind the first; three that take eight times as long as usual, which no jitter of a step does over the steps of a row, and
+together half of the time. Two always lie at some regular distance, that of saves or of evaluations that no line tells."""
+
+FEW_DROPS, OFTEN, UNLIKE = 2, 0.1, 1.5
+"""Two rows tell it where they are a tenth of all and one takes half as long again as the other: planned work takes the same time each time."""
+
+GRID = 0.1
+"""Distances that differ by a tenth are a grid that a counter of rows does not hit exactly."""
+
+_PLANNED = ("checkpoint_saved", "phase_started")
+"""Work beside the training that a program tells of."""
 
 _SPEEDS = (
     ("step_time_s", False),
@@ -71,6 +83,10 @@ _REMEMBERED, _BYTES = (
     word_set("mb gb mib gib bytes b"),
 )
 """The memory of an agent is counted in what it remembers: ``memory_size``, ``replay_memory``."""
+_OF_AGENT, _BUFFERS = (
+    word_set("replay reward rewards episode episodes"),
+    ("replay_size", "replay_buffer_size", "replay_capacity", "replay_memory_size"),
+)
 _LIMIT = word_set("total limit capacity max peak")
 _NOT_IN_USE = word_set(
     "reserved fragmentation percent required requires needed needs estimate estimated expected planned"
@@ -124,7 +140,7 @@ def _slower(out: FactWriter, view: RunView) -> None:
 
 def _deep_drops(out: FactWriter, view: RunView) -> None:
     """Rows whose work took many times as long as usual, and together half of the time, in a run without evaluations that could explain them."""
-    if any(view.curve(name) is not None for name in ("eval_loss", "eval_accuracy", "eval_time_s")):
+    if any(_of_held_out(name) for name in view.run.metrics.names):
         return
     for name, inverse in _SPEEDS:
         series = unit_times(view.curve(name), DROP_ROWS)
@@ -135,13 +151,43 @@ def _deep_drops(out: FactWriter, view: RunView) -> None:
         ]  # the first holds the start of everything
         usual = float(median_of(values))
         deep = np.flatnonzero(values >= DEEP * usual)
-        lost = float(values[deep].sum()) >= HALF * float(values.sum())
-        evenly = deep.size > MIN_DROPS and np.ptp(np.diff(deep)) == 0  # each epoch, or each checkpoint
-        seen = deep.size >= MIN_DROPS and lost and not evenly
-        out.put(
-            "deep_drops", int(deep.size) if seen else 0, refs_at(series, [int(row) + 1 for row in deep[:3]])
-        )
+        deep = deep[~_beside_planned_work(view, series, deep + 1)]
+        share = float(values[deep].sum()) / float(values.sum())
+        seen = share >= HALF and _at_odd_times(deep, values)
+        refs = refs_at(series, [int(row) + 1 for row in deep[:3]])
+        out.put("deep_drops", int(deep.size) if seen else 0, refs)
+        if seen:
+            out.put("deep_share", share, refs)
         return
+
+
+def _of_held_out(name: str) -> bool:
+    """Whether a series is one of evaluations, by the words of its name."""
+    return read_name(name).phase == "eval" or read_score(name).phase == "eval"
+
+
+def _beside_planned_work(view: RunView, series: Series, rows: Integers) -> Mask:
+    """Which rows have a save or the beginning of an evaluation between the row before and the row behind them, or at their step."""
+    planned = view.events(*_PLANNED)
+    steps = np.array([event.step for event in planned if event.step is not None], np.int64)
+    beside: Mask = np.isin(series.step[rows], steps)
+    for source in sorted({event.ref.source for event in planned}):
+        lines = np.sort([event.ref.line or 0 for event in planned if event.ref.source == source])
+        before, behind = series.line[rows - 1], series.line[np.minimum(rows + 1, len(series) - 1)]
+        between = np.searchsorted(lines, behind, side="right") > np.searchsorted(lines, before)
+        beside |= (series.source[rows] == source) & between
+    return beside
+
+
+def _at_odd_times(deep: Integers, values: Values) -> bool:
+    """Whether slow rows come neither at a regular distance, as each epoch or each checkpoint does, nor as a mere pair of equal ones."""
+    if deep.size >= MIN_DROPS:
+        distances = np.diff(deep)
+        return bool(np.ptp(distances) > GRID * distances.max())
+    times = values[deep]
+    return bool(
+        deep.size == FEW_DROPS and deep.size >= OFTEN * values.size and times.max() >= UNLIKE * times.min()
+    )
 
 
 def _is_time(name: str) -> bool:
@@ -190,6 +236,7 @@ def _works_by_words(name: str) -> bool:
 
 
 def _memory(out: FactWriter, view: RunView) -> None:
+    remembers = _remembers(view)
     for name in sorted(view.run.metrics.names):
         words = set(words_of(name))
         if (
@@ -207,7 +254,7 @@ def _memory(out: FactWriter, view: RunView) -> None:
             continue
         refs, free = refs_at(series, [len(series) - 1, 1]), bool(words & _FREE)
         grows = _falls_throughout(values) if free else _grows(values)
-        creeps = not (grows or free) and _creeps(values)
+        creeps = not (grows or free or remembers) and _creeps(values)
         out.put("memory_grows", grows, refs)
         out.put("memory_creeps", creeps, refs)
         if grows or creeps:
@@ -217,6 +264,12 @@ def _memory(out: FactWriter, view: RunView) -> None:
                 out.put("memory_of_gpu", bool(words & _OF_GPU), refs)
             return
     _used_by_tables(out, view)
+
+
+def _remembers(view: RunView) -> bool:
+    """Whether an agent learns, whose memory of what it saw fills up throughout a run as it is meant to."""
+    words = {word for name in view.run.metrics.names for word in words_of(name)}
+    return bool(reward_metrics(view) or words & _OF_AGENT) or view.setting(*_BUFFERS) is not None
 
 
 def _used_by_tables(out: FactWriter, view: RunView) -> None:

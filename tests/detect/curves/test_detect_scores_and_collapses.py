@@ -262,6 +262,7 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"memory_size": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", None),
         ({"memory_required_for_layer": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", None),
         ({"ram_used": [1.2, *[1.25 + 0.02 * i - 0.03 * (i % 3 == 2) for i in range(12)]]}, "signal.pace.memory_creeps", True),
+        ({"ram_used": [1.2, *[1.25 + 0.02 * i - 0.03 * (i % 3 == 2) for i in range(12)]], "reward_mean": [9.0 + i for i in range(13)]}, "signal.pace.memory_creeps", False),
         ({"ram_used": [1.2, *[1.25 + 0.1 * (1 - 0.7**i) - 0.01 * (i % 3 == 2) for i in range(12)]]}, "signal.pace.memory_creeps", False),
         ({"ram_used": [1.2, *[1.25 + 0.02 * (i % 3) for i in range(12)]]}, "signal.pace.memory_creeps", False),
         ({"loss": [0.62, 0.61, 0.67, 0.64, 0.78, 0.68], "epoch/train_loss": [0.67, 0.65, 0.64], "eval_loss": [0.69, 0.68, 0.67]}, "signal.generalisation.means_fall", True),
@@ -271,10 +272,19 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"gen_loss": [4.0, 684.0], "adversarial_loss": [0.8, 273.0], "mel_loss": [1.0, 1.2]}, "signal.exact.losses_leap", True),
         ({"gen_loss": [4.0, 684.0, 4.0], "adversarial_loss": [0.8, 273.0, 0.8]}, "signal.exact.losses_leap", None),
         ({"gen_loss": [4.0, 684.0], "adversarial_loss": [0.0, 273.0]}, "signal.exact.losses_leap", None),
-        ({"val_acc": [0.5, 0.75, 1.0], "test_accuracy": [0.5]}, "signal.score.test_below", pytest.approx(0.5)),
-        ({"val_acc": [50.0, 75.0, 91.0], "test_acc": [90.0]}, "signal.score.test_below", pytest.approx(0.01)),
+        ({"val_acc": [0.5, 0.75, 1.0], "test_accuracy": [0.25, 0.25, 0.5]}, "signal.score.test_below", pytest.approx(0.5)),
+        ({"val_acc": [50.0, 75.0, 91.0], "test_acc": [10.0, 50.0, 90.0]}, "signal.score.test_below", pytest.approx(0.01)),
+        ({"val_top5_acc": [0.5, 0.75, 1.0], "test_top1_acc": [0.25, 0.25, 0.5]}, "signal.score.test_below", None),
+        ({"val_top5_acc": [0.5, 1.0], "val_top1_acc": [0.5, 0.75], "test_top1_acc": [0.25, 0.5]}, "signal.score.test_below", pytest.approx(0.25)),
+        ({"val_acc": [0.5, 0.75, 1.0], "test_acc": [0.125]}, "signal.score.test_below", None),
         ({"val_acc": [0.5, 0.75, 1.0], "acc": [0.5]}, "signal.score.test_below", None),
-        ({"samples_per_second": [90.0, *[2000.0 + 50 * (i % 3) if i not in {3, 8} else 40.0 for i in range(12)]]}, "signal.pace.deep_drops", 2),
+        ({"samples_per_second": [90.0, *[{3: 62.0, 8: 31.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(12)]]}, "signal.pace.deep_drops", 2),
+        ({"samples_per_second": [90.0, *[{3: 40.0, 8: 40.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(12)]]}, "signal.pace.deep_drops", 0),  # a pair of equal ones: saves or evaluations
+        ({"samples_per_second": [90.0, *[{20: 20.0, 45: 10.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(60)]]}, "signal.pace.deep_drops", 0),  # two of sixty
+        ({"samples_per_second": [90.0, *[{20: 10.0, 30: 10.0, 55: 10.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(60)]]}, "signal.pace.deep_drops", 3),
+        ({"samples_per_second": [90.0, *[{20: 10.0, 30: 10.0, 55: 10.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(60)]]}, "signal.pace.deep_share", pytest.approx(0.91, abs=0.01)),
+        ({"samples_per_second": [90.0, *[{10: 10.0, 30: 10.0, 51: 10.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(60)]]}, "signal.pace.deep_drops", 0),  # a grid that the rows do not hit exactly
+        ({"samples_per_second": [90.0, *[{20: 10.0, 30: 10.0, 55: 10.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(60)]], "val_f1": [0.5, 0.6]}, "signal.pace.deep_drops", None),
         ({"samples_per_second": [90.0, *[2000.0 + 50 * (i % 3) if i % 4 else 40.0 for i in range(1, 13)]]}, "signal.pace.deep_drops", 0),
         ({"samples_per_second": [90.0, *[2000.0 if i not in {3, 8} else 900.0 for i in range(12)]]}, "signal.pace.deep_drops", 0),
         ({"samples_per_second": [2000.0 if i not in {3, 8} else 40.0 for i in range(12)], "eval_accuracy": [0.5, 0.6]}, "signal.pace.deep_drops", None),
@@ -283,6 +293,26 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
 )  # fmt: skip
 def test_a_plain_course_and_its_look_alike(columns, name, value):
     assert facts(**columns).get(name) == value
+
+
+@pytest.mark.parametrize(
+    ("steps", "line", "path", "told"),
+    [
+        (None, 90, "train.log", True),
+        ([0], 90, "train.log", True),  # a test counts its own steps
+        ([3], 5, "train.log", True),  # in a row of its own above the validation of the same epoch
+        ([0], 5, "train.log", False),
+        (None, 5, "train.log", False),
+        ([3], 5, "test.log", True),
+        (None, 90, "test.log", False),  # when that was, nothing tells
+    ],
+)
+def test_only_a_test_at_the_end_is_one_of_the_trained_weights(steps, line, path, told):
+    maker = RunMaker().log({"val_acc": [0.5, 0.75, 1.0]})
+
+    maker.log({"test_acc": [0.125]}, steps=steps, lines=[line], path=path)
+
+    assert ("signal.score.test_below" in maker.plain()) is told
 
 
 def test_a_code_that_is_reconstructed_from_makes_no_policy():

@@ -22,7 +22,13 @@ def listed(*scores, row=" - Task {}: {:.4f}\n"):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Accuracy by task:\n" + listed(0.0, 0.0125, 0.9875), True),
+        ("Accuracy by task:\n" + listed(0.0, 0.0125, 0.0, 0.9875), True),
+        ("Accuracy by task:\n" + listed(0.0, 0.0125, 0.9875), False),  # trained together, two are hard
+        ("Accuracy by task:\n" + listed(0.0, 0.0125, 0.0, 0.9875, 0.0), False),  # the newest is not known
+        ("Success rate by task:\n" + listed(0.0, 0.0125, 0.0, 0.9875), False),  # which no agent begins above
+        (listed(0.0, 0.0125, 0.0, 0.9875, row="success rate on task {}: {}\n"), False),
+        ("Accuracy by task:\n" + listed(0.3, 0.95) + "\n" * 50 + "Accuracy by task:\n" + listed(0.0, 0.0125, 0.9875), True),
+        ("Success rate by task:\n" + listed(0.75, 0.0, 0.0) + "\n" * 50 + "Success rate by task:\n" + listed(0.0, 0.875, 0.0), True),
         ("Accuracy by task:\n" + listed(0.0125, 0.75, 0.0, 0.875), False),  # trained together, two are hard
         ("Accuracy by task:\n" + listed(0.9125, 0.9375, 0.0, 0.0), False),  # two are still to come
         ("Loss by task:\n" + listed(0.0, 0.0125, 0.9875), None),

@@ -188,6 +188,24 @@ def test_the_last_table_of_classes_counts(tables, never, most, since):
 
 
 @pytest.mark.parametrize(
+    ("columns", "line", "told"),
+    [
+        ({"loss": [0.9, 0.5, 0.4]}, 5, None),
+        ({"train/cls_loss": [0.9, 0.5, 0.4], "val_loss": [0.9, 0.6, 0.5]}, 5, None),
+        ({"loss": [0.9, 0.5, 0.4]}, 35, 2),
+        ({"val_loss": [0.9, 0.5, 0.4]}, 5, 2),
+        ({"loss": [0.4]}, 5, 2),  # that of the evaluation
+        ({}, 5, 2),
+    ],
+)
+def test_a_table_above_the_training_is_of_other_weights(columns, line, told):
+    maker = RunMaker().log(columns)
+    maker.event("class_scores", role="info", line=line, metric="iou", classes=6, at_zero=2, best=0.75, without_error=0, without_samples=0, names="car")  # fmt: skip
+
+    assert maker.plain().get("signal.data.classes_never_found") == told
+
+
+@pytest.mark.parametrize(
     ("right", "absent", "told"), [(1, 2, True), (0, 2, False), (2, 1, False), (1, 0, False)]
 )
 def test_one_class_without_an_error_beside_one_without_a_sample(right, absent, told):

@@ -218,6 +218,31 @@ def test_the_jitter_of_steps_of_milliseconds_is_no_fault():
     assert plain_of(RunMaker().log({"step_time_s": rising}))["signal.throughput.dropped"] is False
 
 
+SLOW = (12, 20, 33)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Saving checkpoint to /out/step_{}", 0),
+        ("***** Running Evaluation *****", 0),
+        ("the loader was opened anew", 3),
+    ],
+)
+@pytest.mark.parametrize("behind", [False, True])
+def test_slow_rows_beside_a_save_or_an_evaluation_are_planned(tmp_path, said, expected, behind):
+    lines = []
+    for step in range(1, 45):
+        row = f"step {step} loss {2.1 * 0.97**step:.4f} steps_per_second {0.1 if step in SLOW else 10 + step % 3 / 4}"
+        beside = [said.format(step)] if step in SLOW else []
+        lines += [row, *beside] if behind else [*beside, row]
+    (tmp_path / "train.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    facts = build_facts(run_detectors(load_run(tmp_path).run)).plain
+
+    assert facts["signal.pace.deep_drops"] == expected
+
+
 @pytest.mark.parametrize("every", [1, 10, 250])
 def test_the_steps_of_the_first_row_are_no_wait(tmp_path, every):
     """Five seconds a step, and the first of them begins ten minutes after the first line, however rarely rows are printed."""

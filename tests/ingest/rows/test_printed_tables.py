@@ -149,7 +149,7 @@ def test_a_single_report_by_classes_is_the_result_of_a_model():
 
 OF_CLASSES = "+-------+-------+-------+\n| Class |  IoU  |  Acc  |\n+-------+-------+-------+\n| road  | 92.25 | 95.5  |\n| train |  0.0  |  0.0  |\n|  cow  |  nan  |  nan  |\n+-------+-------+-------+\n"
 SIDE_BY_SIDE = "| category   | AP     | category   | AP    |\n|:-----------|:-------|:-----------|:------|\n| cup        | 12.500 | fork       | 0.000 |\n| knife      | 25.000 | spoon      | nan   |\n\n"
-WITH_COUNTS = "| class | gts | dets | recall | ap    |\n+-------+-----+------+--------+-------+\n| cat   | 12  | 40   | 0.750  | 0.500 |\n| dog   | 9   | 31   | 0.000  | 0.000 |\n| owl   | 0   | 2    | 0.000  | 0.000 |\n+-------+-----+------+--------+-------+\n| mAP   |     |      |        | 0.250 |\n"
+WITH_COUNTS = "| class | gts | dets | recall | ap    |\n+-------+-----+------+--------+-------+\n| cat   | 12  | 40   | 0.750  | 0.500 |\n| dog   | 19  | 31   | 0.000  | 0.000 |\n| owl   | 0   | 2    | 0.000  | 0.000 |\n+-------+-----+------+--------+-------+\n| mAP   |     |      |        | 0.250 |\n"
 ONE_REPORT = "              precision    recall  f1-score   support\n\n        ship       0.81      0.77      0.79        41\n         car       0.00      0.00      0.00        29\n\n    accuracy                           0.76        70\n"
 
 
@@ -180,7 +180,62 @@ def test_a_table_of_classes_tells_which_are_never_found(text, classes, names, be
         "| category | #instances |\n|:---------|:-----------|\n| cup      | 12         |\n| fork     | 0          |\n",
         "| class | ap |\nand so on\n",
         "Class 3: IoU 0.0, Acc 0.0\n",
+        "| label | score |\n|---|---|\n| owl | 0.91 |\n| bat | 0.00 |\n",
+        "| class | probability |\n|---|---|\n| owl | 0.91 |\n| bat | 0.00 |\n",
+        "| label | confidence | score (%) |\n|---|---|---|\n| owl | 0.91 | 91 |\n| bat | 0.00 | 0 |\n",
     ],
 )
-def test_counts_of_classes_are_no_scores(text):
+def test_counts_of_classes_and_guesses_about_one_sample_are_no_scores(text):
     assert not read_text(text).events.of("class_scores")
+
+
+def of_two(columns, *rows):
+    """A table of classes with the columns and rows that are named, and its event."""
+    table = "\n".join(f"| {' | '.join(row)} |" for row in (columns, ["---"] * len(columns), *rows))
+    (event,) = read_text(table + "\n\n").events.of("class_scores")
+    return event.fields
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["Images", "samples", "#pixels", "num_objects", "boxes", "Total", "positives", "Number of images"],
+)
+@pytest.mark.parametrize(("count", "at_zero"), [("0", 0), ("9", 0), ("10", 1), ("1,200", 1), ("-", 1)])
+def test_a_class_counts_from_ten_samples(column, count, at_zero):
+    told = of_two(
+        ["Class", column, "AP"], ["cup", count, "0.0"], ["fork", "31", "0.75"], ["pan", "29", "0.5"]
+    )
+
+    assert (told["classes"], told["at_zero"]) == (2 + at_zero, at_zero)
+
+
+@pytest.mark.parametrize("count", [1, 9, 10, 24])
+def test_a_class_of_a_report_counts_from_ten_samples(count):
+    row = f"{'bus':>12}       0.00      0.00      0.00        {count}"
+    run = read_text(ONE_REPORT.replace("\n\n    acc", f"\n{row}\n\n    acc"))
+
+    (event,) = run.events.of("class_scores")
+    assert event.fields["at_zero"] == (2 if count >= 10 else 1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "best", "right"),
+    [
+        (["Class", "IoU", "Acc"], ["road", "0.75", "98.5"], 0.0075, 0),
+        (["Class", "IoU", "Acc"], ["road", "0.75", "0.985"], 0.75, 0),
+        (["Class", "IoU", "Acc"], ["road", "1.0", "12.5"], 0.01, 0),
+        (["Class", "IoU", "Acc"], ["road", "1.0", "1.0"], 1.0, 1),
+        (["Class", "IoU", "Acc"], ["road", "100.0", "100.0"], 1.0, 1),
+        (["Class", "images", "IoU"], ["road", "120", "0.75"], 0.75, 0),
+        (["Class", "IoU", "loss"], ["road", "0.75", "2.5"], 0.75, 0),
+    ],
+)
+def test_all_scores_of_a_table_tell_whether_they_are_percent(columns, row, best, right):
+    told = of_two(columns, row, ["pole", "0.0" if columns[1] == "IoU" else "40", "0.0"])
+
+    assert told["best"] == pytest.approx(best)
+    assert told["without_error"] == right
+
+
+def test_a_long_name_of_a_class_is_cut():
+    assert of_two(["Class", "IoU"], ["a" * 300, "0.0"], ["pole", "0.5"])["names"] == "a" * 40

@@ -146,7 +146,7 @@ def _classes(view: RunView, out: FactWriter) -> None:
 
 def _class_scores(view: RunView, out: FactWriter) -> None:
     """Which classes the last evaluation never finds, by its table of classes, and whether they were more in the first."""
-    tables = view.events("class_scores")
+    tables = [table for table in view.events("class_scores") if not _before_training(view, table)]
     if not tables:
         return
     last = tables[-1]
@@ -162,6 +162,23 @@ def _class_scores(view: RunView, out: FactWriter) -> None:
     out.put("class_found_since", isinstance(before, int) and none < before, [tables[0].ref, last.ref])
     right, absent = last.fields.get("without_error"), last.fields.get("without_samples")
     out.put("class_right_beside_absent", bool(absent) and right == 1, [last.ref])
+
+
+_LOSSES = frozenset({"loss", "loss_like"})
+TRAINING_ROWS = 2
+"""Rows of a loss that make a training: a single one may be the loss of the evaluation itself."""
+
+
+def _before_training(view: RunView, event: Event) -> bool:
+    """Whether an event stands above the rows of training, as what the weights could before it does."""
+    table, ref = view.run.metrics, event.ref
+    read = [read_name(name) for name in table.raw_names]
+    losses = [
+        code for code, name in enumerate(read) if name.quantity in _LOSSES and name.phase in {"", "train"}
+    ]
+    rows = np.isin(table.raw, losses) & (table.source == ref.source) & (table.line > 0)
+    lines = distinct_of(table.line[rows])
+    return ref.line is not None and len(lines) >= TRAINING_ROWS and ref.line < int(lines[0])
 
 
 _DETECTOR_PART = LazyRegex(

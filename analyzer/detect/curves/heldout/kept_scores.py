@@ -12,11 +12,12 @@ from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.heldout.scores import ERRORS, HARDLY_ANY, OUTLINE, Score, rows_away, scores_of
 from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
-from analyzer.model.arrays import Values
+from analyzer.model.arrays import Rows, Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.score_words import SHARE_OF_ALL, read_score
+from analyzer.model.tables import NULL_INT, MetricTable
 
 AWAY_ROWS, AWAY_SHARE = 8, 0.5
 """Eight evaluations to the end, and half of all: a noisy score comes back near its best at times."""
@@ -54,6 +55,8 @@ UNMOVED_ROWS, UNMOVED_GAIN, SEEN_FALL = 4, 0.05, 0.3
 """Four rows, five points gained at most and at most half of the answers right, while three tenths of the training loss go."""
 
 _TESTED, _VALIDATED = word_set("test testing"), word_set("val valid validation dev eval evaluation")
+_ONE_SPELLING = {"acc": "accuracy"}
+"""The short form, which programs mix with the word; whatever else differs is another measure."""
 
 _ERROR_RATES = ERRORS | {"wer", "cer", "ter", "eer"}
 
@@ -149,21 +152,40 @@ def _broke(out: FactWriter, view: RunView, scores: list[Score]) -> None:
 def _test_below(out: FactWriter, view: RunView) -> None:
     """How far a test that stands at the end lies below the validation of the same answers, by the names that the program gave."""
     table = view.run.metrics
-    last: dict[bool, tuple[float, SourceRef]] = {}
+    by_measure: dict[frozenset[str], dict[bool, Rows]] = {}
     for code, name in enumerate(table.raw_names):
-        words = set(words_of(name))
+        words = frozenset(words_of(name))
         is_test = bool(words & _TESTED)
         if is_test == bool(words & _VALIDATED) or not (
             read_score(name).kind & SHARE_OF_ALL and read_score(name).whole
         ):
             continue
+        measure = frozenset(_ONE_SPELLING.get(word, word) for word in words - _TESTED - _VALIDATED)
         rows = np.flatnonzero((table.raw == code) & np.isfinite(table.value))
-        if rows.size and is_test not in last:
-            values = table.value[rows]
-            share = float(values[-1]) / (PERCENT if float(values.max()) > SHARE else 1.0)
-            last[is_test] = share, SourceRef(int(table.source[rows[-1]]), int(table.line[rows[-1]]) or None)
-    if len(last) > 1:
-        out.put("test_below", last[False][0] - last[True][0], [last[True][1], last[False][1]])
+        if rows.size:
+            by_measure.setdefault(measure, {}).setdefault(is_test, rows)
+    for pair in by_measure.values():
+        if len(pair) > 1 and _ends_behind(table, pair[True], pair[False]):
+            below = _last_share(table, pair[False]) - _last_share(table, pair[True])
+            out.put("test_below", below, [_last_ref(table, pair[True]), _last_ref(table, pair[False])])
+            return
+
+
+def _ends_behind(table: MetricTable, test: Rows, validation: Rows) -> bool:
+    """Whether a test was logged at or behind the last validation, by line or by step; one before training is of other weights."""
+    first, last = int(validation[-1]), int(test[-1])
+    lines, steps = ((int(column[first]), int(column[last])) for column in (table.line, table.step))
+    in_lines = table.source[first] == table.source[last] and 0 < lines[0] <= lines[1]
+    return bool(in_lines) or NULL_INT < steps[0] <= steps[1]
+
+
+def _last_share(table: MetricTable, rows: Rows) -> float:
+    values = table.value[rows]
+    return float(values[-1]) / (PERCENT if float(values.max()) > SHARE else 1.0)
+
+
+def _last_ref(table: MetricTable, rows: Rows) -> SourceRef:
+    return SourceRef(int(table.source[rows[-1]]), int(table.line[rows[-1]]) or None)
 
 
 def _none_yet(out: FactWriter, view: RunView) -> None:

@@ -13,8 +13,9 @@ from analyzer.model.tables import Event, Series
 MUCH = 0.4
 """Four tenths of what was known are gone, on the mean of all earlier tasks: methods against it leave a tenth or two."""
 
-ALL_LOST, MOST = 2, 0.5
-"""Two earlier tasks at nothing, and no other; of those that were seen to be known a half."""
+ALL_LOST, AT_ONCE, MOST = 2, 3, 0.5
+"""Two earlier tasks at nothing and no other, where the list of tasks grew from one evaluation to the next; three where only one
+evaluation was seen, since one or two tasks of a training on all at once may be too hard. Of those that were seen to be known a half."""
 
 ONE_TASK, TASKS, EVALUATIONS = (0.85, 1.1), 3, 2
 """The mean over three tasks and more is worth one that is known, evaluation after evaluation: only the newest is."""
@@ -39,7 +40,8 @@ def detect(view: RunView, out: FactWriter) -> None:
         out.put("forgetting", _number(last, "forgetting"), [last.ref])
     worth_one = _worth_one(view, max(_number(event, "highest") for event in events) + 1)
     refs = ends_of(worth_one.series) if worth_one else [last.ref]
-    out.put("forgotten", _lost(last) or worth_one is not None, refs)
+    grew = _number(last, "highest") > min(_number(event, "highest") for event in events)
+    out.put("forgotten", _lost(last, ALL_LOST if grew else AT_ONCE) or worth_one is not None, refs)
 
 
 def _number(event: Event, name: str) -> float:
@@ -47,13 +49,13 @@ def _number(event: Event, name: str) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _lost(last: Event) -> bool:
-    """Whether the newest task is known and those before it are not, or the program says how much is forgotten."""
+def _lost(last: Event, least: int) -> bool:
+    """Whether the newest task is known and those before it, so many at least, are not, or the program says how much is forgotten."""
     earlier, none, lost = (_number(last, name) for name in ("earlier", "at_zero", "lost"))
     if _number(last, "forgetting") >= MUCH:
         return True
     return bool(earlier) and (
-        (lost >= 1 and lost >= MOST * earlier) or (earlier >= ALL_LOST and none == earlier)
+        (lost >= 1 and lost >= MOST * earlier) or (earlier >= least and none == earlier)
     )
 
 

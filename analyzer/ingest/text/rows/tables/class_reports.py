@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
-from analyzer.ingest.text.rows.tables.class_tables import ClassScores, measure_of
+from analyzer.ingest.text.rows.tables.class_tables import LEAST_SAMPLES, ClassScores, measure_of
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
 
@@ -90,7 +90,8 @@ class ClassReport:
                 f"val_{_MEANS[of]}_{name}": value for name, value in zip(self._names, found, strict=True)
             }
         elif len(found) == len(self._names):
-            if self._measure and int(match["samples"]):
+            self._classes.see(found)
+            if self._measure and int(match["samples"]) >= LEAST_SAMPLES:
                 self._classes.add(match["of"], found[self._names.index(self._measure)])
             return Fed.OWNED
         else:

@@ -36,6 +36,7 @@ _STREAM = LazyRegex(
     r"^\s{0,16}(?:(?P<name>\w{1,32})_Exp|ExperienceForgetting)/eval_phase/\w{1,32}/Task\d{1,4}/Exp(?P<task>\d{1,4}) = (?P<value>-?\d{1,3}\.\d{1,12})\s{0,8}$"
 )
 _TRAINS = LazyRegex(r"(?i)epoch|iter|batch|step|train|loss[\s:=]*\d[^a-z]*$")
+_OF_AGENT = LazyRegex(r"(?i)success|solved|\bwin(?:ning|s)?[ _-]?rate")
 _WORD = LazyRegex(r"[A-Za-z][A-Za-z0-9_]{1,24}")
 
 
@@ -45,6 +46,7 @@ class _Row(NamedTuple):
     task: int
     score: float
     named: bool  # whether the row says itself that its number is a score
+    of_agent: bool = False  # whether it says that an agent reached its aim
 
 
 class TaskScores:
@@ -95,25 +97,29 @@ class TaskScores:
         scale = 100.0 if any(row.score > 1 for row in rows) else 1.0
         scores = {row.task: row.score / scale for row in rows}
         if max(len(scores), len(forgetting)) >= LEAST_TASKS:
-            fields = self._told(scores)
+            of_agent = any(row.of_agent for row in rows) or _OF_AGENT.search(self._around) is not None
+            fields = self._told(scores, of_agent=of_agent)
             if forgetting:
                 fields["forgetting"] = sum(forgetting) / len(forgetting)
             log.event("task_scores", "info", first, fields)
         for task, score in scores.items():
             self._best[task] = max(self._best.get(task, 0.0), score)
 
-    def _told(self, scores: dict[int, float]) -> dict[str, Scalar]:
+    def _told(self, scores: dict[int, float], *, of_agent: bool) -> dict[str, Scalar]:
         """The newest task that is known, and how many before it are lost."""
         known = [task for task, score in scores.items() if score >= KNOWN]
         newest = max(known, default=-1)
         earlier = [task for task in scores if task < newest]
         best = {task: self._best.get(task, 0.0) for task in earlier}
+        # Behind the newest nothing is listed where each evaluation lists what was learned so far. Of a success rate nothing is what
+        # an agent begins with; of an accuracy it is less than a guess, and all answers are those of another task.
+        in_turn = newest == max(scores, default=-1) and not of_agent
         return {
             "tasks": len(scores),
             "highest": max(scores, default=0),
             "newest": scores.get(newest, 0.0),
             "earlier": len(earlier),
-            "at_zero": sum(scores[task] <= NEVER for task in earlier),
+            "at_zero": sum(scores[task] <= NEVER for task in earlier) if in_turn else 0,
             "lost": sum(best[task] >= KNOWN and scores[task] <= LOST * best[task] for task in earlier),
         }
 
@@ -123,12 +129,13 @@ def _row(text: str) -> _Row | None:
     found = _TASK.match(text)
     if found is None or _TRAINS.search(text):
         return None
-    task = int(found["task"])
+    task, of_agent = int(found["task"]), _OF_AGENT.search(text) is not None
     for pair in _PAIR.finditer(found["rest"]):
         if read_score(pair["name"]).better > 0:
-            return _Row(task, float(pair["value"]), named=True)
+            return _Row(task, float(pair["value"]), named=True, of_agent=of_agent)
     alone = _ALONE.match(found["rest"])
-    return None if alone is None else _Row(task, float(alone["value"]), named=_names_score(found["head"]))
+    named = _names_score(found["head"])
+    return None if alone is None else _Row(task, float(alone["value"]), named, of_agent)
 
 
 def _names_score(text: str) -> bool:
