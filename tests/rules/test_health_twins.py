@@ -202,6 +202,8 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("error-falls", {"signal.score.error_left": 0.79}, {"signal.score.error_left": 0.97}),
         ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.change": 4.0}),
         ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.memory_creeps": True}),
+        ("waits-alike", {"signal.pace.wait_grows": False}, {"signal.pace.wait_grows": True}),
+        ("learned-once", {"signal.gap.back_at_first": False}, {"signal.gap.back_at_first": True}),
         ("no-deep-drops", FEWER_WORKERS | {"signal.pace.deep_drops": 0}, {"signal.pace.deep_drops": 3}),
         ("test-as-validation", {"signal.score.test_below": 0.04}, {"signal.score.test_below": 0.4}),
         (

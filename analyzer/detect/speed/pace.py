@@ -67,6 +67,12 @@ _SPEEDS = (
 )
 """What programs print of their speed, and whether less of it is slower."""
 
+WAIT_GROWS = 1.5
+"""Half again the wait for data of the first rows: a loader that falls behind, as its files, its cache or its memory do."""
+
+WAIT_TREMBLES = 0.25
+"""Share of that growth by which neighbouring rows may differ: beyond it the load of the host decides, whatever the order of the rows."""
+
 WAIT_ROWS = 2
 """Rows of a printed wait beside a printed time of the work."""
 
@@ -108,6 +114,7 @@ def detect(view: RunView, out: FactWriter) -> None:
         out.put("tokens_slow", slow, end_of(tokens))
     _deep_drops(out, view)
     _waits(out, view)
+    _wait_grows(out, view)
     _memory(out, view)
 
 
@@ -206,7 +213,7 @@ def _waits(out: FactWriter, view: RunView) -> None:
     if view.curve("data_time_s") is not None and view.curve("step_time_s") is not None:
         return  # ``step_speed`` judges these
     names = sorted(view.run.metrics.names)
-    waits = [n for n in names if n == "data_time_s" or _waits_by_words(n)]
+    waits = [n for n in names if _is_wait(n)]
     works = [n for n in names if n == "step_time_s" or _works_by_words(n)]
     for wait_name in waits:
         for work_name in works:
@@ -223,6 +230,31 @@ def _waits(out: FactWriter, view: RunView) -> None:
             if np.isfinite(share) and 0 <= share <= 1:
                 out.put("wait_share", share, refs_at(work, rows[-2:]))
                 return
+
+
+def _wait_grows(out: FactWriter, view: RunView) -> None:
+    """Whether a printed wait for data grows from row to row, whatever the time of the work beside it."""
+    for name in sorted(view.run.metrics.names):
+        series = unit_times(view.curve(name), ROWS + 1) if _is_wait(name) else None
+        if series is None:
+            continue
+        values = series.value[1:]
+        third = len(values) // 3
+        early, late = float(median_of(values[:third])), float(median_of(values[-third:]))
+        numbers = trend(values)
+        ordered = numbers is not None and numbers.order >= SORTED
+        longer = late >= WAIT_GROWS * early and late - early >= LEAST_S and slower_at_best(values)
+        calm = float(median_of(np.abs(np.diff(values)))) <= WAIT_TREMBLES * (late - early)
+        grows = ordered and longer and calm
+        refs = refs_at(series, [len(series) - 1, 1])
+        out.put("wait_grows", grows, refs)
+        if early > 0:
+            out.put("wait_change", late / early, refs)
+        return
+
+
+def _is_wait(name: str) -> bool:
+    return name == "data_time_s" or _waits_by_words(name)
 
 
 def _waits_by_words(name: str) -> bool:

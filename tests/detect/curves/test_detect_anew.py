@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from courses_by_row import by_epoch, facts
+from make_run import RunMaker
 
 
 def test_a_course_that_begins_anew_is_told_from_a_spike():
@@ -67,3 +68,49 @@ def test_a_leap_of_the_first_updates_of_a_long_log_is_no_training_begun_anew():
 
     assert by_epoch([*stroke, *settled[:60]])["signal.progress.began_anew"] is True
     assert by_epoch([*stroke, *settled])["signal.progress.began_anew"] is False
+
+
+def test_held_out_and_training_loss_that_leap_back_together_were_learned_twice():
+    train = [0.9, 0.6, 0.93, 0.62, 0.45, 0.35, 0.3]
+    lost = by_epoch(train, eval_loss=[0.7, 0.5, 0.7, 0.52, 0.4, 0.34, 0.31])
+    hard_evaluation = by_epoch(
+        [0.9, 0.6, 0.5, 0.43, 0.38, 0.35, 0.3], eval_loss=[0.7, 0.5, 0.72, 0.52, 0.4, 0.34, 0.31]
+    )
+    restarted_rate = by_epoch(
+        [0.9, 0.6, 0.5, 0.66, 0.45, 0.35, 0.3], eval_loss=[0.7, 0.5, 0.42, 0.55, 0.4, 0.34, 0.31]
+    )
+    bad_rows = by_epoch(train, eval_loss=[0.7, 0.5, 0.53, 0.48, 0.4, 0.34, 0.31])
+
+    assert lost["signal.gap.back_at_first"] is True
+    assert hard_evaluation["signal.gap.back_at_first"] is False
+    assert restarted_rate["signal.gap.back_at_first"] is False
+    assert bad_rows["signal.gap.back_at_first"] is False
+
+
+def test_what_was_lost_between_two_evaluations_shows_in_the_rows_between_them():
+    rows = [
+        2.3,
+        1.2,
+        0.9,
+        0.8,
+        0.5,
+        0.4,
+        0.3,
+        0.25,
+        1.6,
+        1.2,
+        0.9,
+        0.7,
+        0.4,
+        0.3,
+        0.25,
+        0.2,
+        0.2,
+        0.19,
+        0.18,
+        0.17,
+    ]
+    run = RunMaker("lightning").log({"loss": rows})
+    run.log({"eval_loss": [0.9, 0.4, 0.95, 0.35, 0.2]}, first=3, every=4)
+
+    assert run.plain()["signal.gap.back_at_first"] is True

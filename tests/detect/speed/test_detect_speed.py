@@ -296,3 +296,20 @@ def test_a_clock_that_counts_from_the_beginning_is_no_epoch_that_gets_slower(tim
     maker = RunMaker().log({"loss": [2.0 * 0.98**n for n in range(119)], "time": times})
 
     assert maker.plain().get("signal.pace.slower") is slower
+
+
+@pytest.mark.parametrize(
+    ("waits", "grows"),
+    [
+        ([0.03, 0.021, 0.024, 0.026, 0.03, 0.033, 0.04, 0.044, 0.05, 0.056], True),
+        ([0.2, 0.021, 0.024, 0.023, 0.02, 0.022, 0.024, 0.021, 0.023, 0.022], False),  # only the first waits
+        ([0.02, 0.021, 0.09, 0.023, 0.02, 0.15, 0.024, 0.14, 0.02, 0.022], False),  # a busy host
+        (
+            [0.01, 0.02, 0.01, 0.03, 0.015, 0.04, 0.02, 0.045, 0.03, 0.05, 0.032, 0.055],
+            False,
+        ),  # load that rises
+        ([1e-5 * row for row in range(2, 12)], False),  # a wait that nobody notices
+    ],
+)
+def test_a_wait_for_data_that_grows_from_row_to_row(waits, grows):
+    assert plain_of(RunMaker().log({"data_time_s": waits}))["signal.pace.wait_grows"] is grows

@@ -98,6 +98,10 @@ sample, takes more, so it is what holds for all samples; of held-out ones a thir
 MOST_RIGHT, TAUGHT = 0.75, 0.5
 """Three of four held-out answers right, and half of all more than at first: mixed, cut or blurred samples may be that hard."""
 
+AGAIN, GAINED_BEFORE, ROSE_BESIDE = 0.95, 0.2, 1.3
+"""Held-out loss within a twentieth of its first value or above it, after a fifth of that had been gained, where the training rows
+since the evaluation before cost three tenths more than those before it: a hard evaluation leaves the training loss alone."""
+
 
 def _first_epoch(view: RunView, held_out: Series) -> bool | None:
     """Whether the first evaluation was made within two epochs; None if nothing counts epochs."""
@@ -116,6 +120,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     train, held_out = view.once(loss_trend), view.once(held_out_trend)
     middle = train is not None and begins_in_the_middle(view, train[0])
     if train is not None and held_out is not None:
+        _back_at_first(out, train[0], held_out[0])
         early = _first_epoch(view, held_out[0]) is not False and not middle
         _losses(out, train, held_out, early=early)
         if middle:
@@ -173,6 +178,24 @@ def since_the_last(held_out: Series, train: Series) -> Iterator[tuple[int, Value
     for row, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
         if begin < end:
             yield row, values[begin:end]
+
+
+def _back_at_first(out: FactWriter, train: Series, held_out: Series) -> None:
+    """Whether held-out and training loss leapt back to their first level together, and held-out loss fell below its old best after that."""
+    means = {row: float(np.mean(near)) for row, near in since_the_last(held_out, train)}
+    values = held_out.value
+    if len(values) < 2 * ROWS or float(values[0]) <= 0:
+        return
+    first = float(values[0])
+    for row in range(ROWS, len(values) - 1):
+        best, before, beside_it = float(values[:row].min()), means.get(row - 1), means.get(row)
+        if before is None or beside_it is None or first - best < GAINED_BEFORE * first:
+            continue
+        held_out_lost = values[row - 1] <= (first + best) / 2 and values[row] >= AGAIN * first
+        if held_out_lost and beside_it >= ROSE_BESIDE * before > 0 and values[row + 1 :].min() < best:
+            out.put("back_at_first", value=True, refs=refs_at(held_out, [row - 1, row]))
+            return
+    out.put("back_at_first", value=False, refs=ends_of(held_out))
 
 
 def _losses(
