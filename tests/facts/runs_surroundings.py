@@ -12,4 +12,10 @@ def on_gloo() -> RunMaker:
     return maker.config(save_strategy="no")
 
 
-RUNS = (on_gloo,)
+def cut_off() -> RunMaker:
+    """An option that the shell took for a command, below the rows of a run on one host."""
+    maker = RunMaker().log({"loss": falling(30)}).event("hosts_stated", path="job.out", line=1, nodes=1)
+    return maker.event("option_cut_off", path="job.out", line=40, option="--lr")
+
+
+RUNS = (on_gloo, cut_off)

@@ -308,6 +308,11 @@ class RowsOfLogs:
         rows = view.once(RowsOfLogs)
         return tuple(e for e in view.events(*kinds) if not rows.went_on(e.ref.source, e.ref.line or 0))
 
+    def first_line(self, source: int) -> int | None:
+        """The line of a file's first row, if it has any."""
+        rows = self._rows.get(source)
+        return None if rows is None else int(rows.lines[0])
+
     def began_below(self, source: int, line: int) -> bool:
         """Whether training began below a line, for the first time or anew: what ended there was another launch, or no training."""
         if not self.went_on(source, line):
