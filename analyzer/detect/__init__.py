@@ -44,7 +44,7 @@ DETECTORS: tuple[Detector, ...] = (
     _of("ended", "setup.ended", "ended. run.log_truncated"),
     _of("known_versions", "setup.known_versions", "config.known_bad.", lambda run: any(key.startswith("versions.") for key in run.config)),
     _of("surroundings", "setup.surroundings", "run.library run.platform run.backend run.subject run.saved run.never_saved"),
-    _of("launch", "setup.launch", "run.hosts config.option_cut_off"),
+    _of("launch", "setup.launch", "run.hosts config.option_cut_off", lambda run: run.events.of("nccl_error") or run.events.of("option_cut_off")),
     _of("loss", "curves.loss", "signal.loss."),
     _of("nonfinite", "curves.numerics.nonfinite", "signal.nonfinite_loss. signal.nonfinite_grad. signal.loss_zero."),
     _of("grad_norm", "curves.numerics.grad_norm", "signal.grad_norm.", _rows),

@@ -13,8 +13,9 @@ def on_gloo() -> RunMaker:
 
 
 def cut_off() -> RunMaker:
-    """An option that the shell took for a command, below the rows of a run on one host."""
+    """An option that the shell took for a command, below the rows of a run on one host that NCCL had an error in."""
     maker = RunMaker().log({"loss": falling(30)}).event("hosts_stated", path="job.out", line=1, nodes=1)
+    maker = maker.event("nccl_error", path="job.out", line=39)
     return maker.event("option_cut_off", path="job.out", line=40, option="--lr")
 
 

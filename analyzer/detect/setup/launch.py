@@ -14,8 +14,9 @@ _OF_THE_SHELL = frozenset({"option_cut_off", "command_not_found"})
 
 
 def detect(view: RunView, out: FactWriter) -> None:
-    """Facts ``run.hosts`` and ``config.option_cut_off``."""
-    out.put("run.hosts", *_hosts(view))
+    """Facts ``run.hosts``, where NCCL reports an error, and ``config.option_cut_off``."""
+    if view.events("nccl_error"):
+        out.put("run.hosts", *_hosts(view))
     for event in view.events("option_cut_off"):
         if _printed_above(view, event):
             option = next((value for value in event.fields.values() if isinstance(value, str)), None)
