@@ -254,12 +254,18 @@ def _pooled(
     A failure that was written down is judged by its words, the course of a run by its numbers; what tells by itself needs no
     other runs.
     """
-    from analyzer.rules.candidates.pooled import WORDING, asked, pooled, stands_alone, weighed_causes  # noqa: PLC0415  (of no use for a sound run)
+    from analyzer.rules.candidates.pooled import (  # noqa: PLC0415  (of no use for a sound run)
+        WORDING,
+        asked,
+        is_written,
+        pooled,
+        stands_alone,
+        weighed_causes,
+    )
 
     ranking, plain = assessment.ranking, assessment.facts.plain
     leader = next((f for f in listed if f.cause.kind not in ORDINARY and f.probability >= REPORTED), None)
     by_course = leader is not None and leader.symptom_kind in POOLED
-    is_written = plain.get("failure.seen") is True or plain.get("event.error_line.seen") is True
     by = asked(None if leader is None else leader.symptom_kind, plain)
     if by is WORDING and (folded["*"] or assessment.remembered):
         return listed, None, ()  # the order of failures, and what the user confirmed, tell more than words do
@@ -281,7 +287,7 @@ def _pooled(
     ]
     moved.sort(key=lambda each: (-each.probability, each.cause.id))
     leads = leader is not None and (leader.cause.id, leader.symptom_kind) in found
-    if not leads and moved[0].probability < (LISTED_FROM if by is WORDING and is_written else GUESS):
+    if not leads and moved[0].probability < (LISTED_FROM if by is WORDING and is_written(plain) else GUESS):
         return listed, None, ()
     at = next((place for place, f in enumerate(kept) if f.probability < moved[0].probability), len(kept))
     if leads or not kept:

@@ -292,7 +292,7 @@ def _value(tree: Tree, facts: Mapping[str, Value]) -> Value:
     if kind == "not":
         verdict = _truth(values[0])
         return None if verdict is None else not verdict
-    if not all(_is_number(value) for value in values):
+    if not all(is_number(value) for value in values):
         return None
     return _clean(_CALLS[kind](values)) if kind in _CALLS else _arithmetic(_ARITHMETIC[kind], *values)
 
@@ -309,14 +309,15 @@ def _joined(parts: list[Tree], facts: Mapping[str, Value], *, deciding: bool) ->
     return None if unknown else other
 
 
-def _is_number(value: Value) -> bool:
+def is_number(value: Value) -> bool:
+    """Whether a fact is a number; a yes or no is none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _comparable(left: Value, right: Value) -> bool:
     if left is None or right is None:
         return False
-    return type(left) is type(right) or (_is_number(left) and _is_number(right))
+    return type(left) is type(right) or (is_number(left) and is_number(right))
 
 
 def _compare(tree: list[Any], facts: Mapping[str, Value]) -> Verdict:

@@ -153,9 +153,9 @@ def _deep_drops(out: FactWriter, view: RunView) -> None:
         series = unit_times(view.curve(name), DROP_ROWS)
         if series is None:
             continue
-        values = (1.0 / series.value if inverse else series.value)[
-            1:
-        ]  # the first holds the start of everything
+        values = (
+            1.0 / series.value[1:] if inverse else series.value[1:]
+        )  # the first holds the start of everything
         usual = float(median_of(values))
         deep = np.flatnonzero(values >= DEEP * usual)
         deep = deep[~_beside_planned_work(view, series, deep + 1)]

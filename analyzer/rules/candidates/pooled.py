@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from analyzer.detect.likeness.places import PLACES
-from analyzer.expr import compile_condition
+from analyzer.expr import compile_condition, is_number
 from analyzer.model.diagnosis import ALIKE, LIKENESS, WORDS
 from analyzer.model.labels import ORDINARY, REST
 from analyzer.model.tables import Scalar
@@ -106,6 +106,11 @@ def weighed_causes(ranking: Ranking, folded: Folding) -> dict[str, Scored]:
     }
 
 
+def is_written(facts: Mapping[str, Scalar]) -> bool:
+    """Whether a failure, or at least an error, was written down."""
+    return facts.get("failure.seen") is True or facts.get("event.error_line.seen") is True
+
+
 def asked(leading_kind: str | None, facts: Mapping[str, Scalar]) -> Alike:
     """Which labelled runs are asked: of a failure that was written those with such words, of a course those with such numbers.
 
@@ -113,10 +118,8 @@ def asked(leading_kind: str | None, facts: Mapping[str, Scalar]) -> Alike:
         leading_kind: Symptom kind of the likeliest cause by rules; None if they name none.
         facts: Known facts of the run.
     """
-    is_written = facts.get("failure.seen") is True or facts.get("event.error_line.seen") is True
-    return (
-        WORDING if leading_kind not in POOLED and (is_written or "likeness.first" not in facts) else NUMBERS
-    )
+    by_words = leading_kind not in POOLED and (is_written(facts) or "likeness.first" not in facts)
+    return WORDING if by_words else NUMBERS
 
 
 class Place(NamedTuple):
@@ -234,9 +237,9 @@ def shipped_weights(asked: str) -> Weights:
     return Weights(**stored[asked])
 
 
-def shares(opinions: Sequence[Opinion], weights: Weights) -> list[float]:
+def shares(named: Sequence[Opinion], weights: Weights) -> list[float]:
     """The probability of each cause; what they leave is that of none of them."""
-    odds = [math.exp(sum(w * mark for w, mark in zip(weights, each.marks, strict=True))) for each in opinions]
+    odds = [math.exp(sum(w * mark for w, mark in zip(weights, each.marks, strict=True))) for each in named]
     whole = 1.0 + sum(odds)
     return [each / whole for each in odds]
 
@@ -306,11 +309,7 @@ def _is_told(item: Scored, weighed: Mapping[str, Scored], facts: Mapping[str, Sc
     if known is None or known.probability < HALF or known.rule.entry.kind in ORDINARY:
         return False
     lines = (e.line for e in known.lines if e.counted and e.verdict and e.bits >= TELLING_BITS)
-    return any(by is NUMBERS or any(_is_number(facts.get(n)) for n in line.test.names) for line in lines)
-
-
-def _is_number(value: Scalar | None) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return any(by is NUMBERS or any(is_number(facts.get(n)) for n in line.test.names) for line in lines)
 
 
 def _is_judged(rule: Rule, by: Alike) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -146,7 +147,10 @@ def _classes(view: RunView, out: FactWriter) -> None:
 
 def _class_scores(view: RunView, out: FactWriter) -> None:
     """Which classes the last evaluation never finds, by its table of classes, and whether they were more in the first."""
-    tables = [table for table in view.events("class_scores") if not _before_training(view, table)]
+    events = view.events("class_scores")
+    begins = _training_begins(view, {event.ref.source for event in events}) if events else {}
+    # what stands above the rows of training is what the weights could before it
+    tables = [e for e in events if e.ref.line is None or e.ref.line >= begins.get(e.ref.source, 0)]
     if not tables:
         return
     last = tables[-1]
@@ -169,16 +173,16 @@ TRAINING_ROWS = 2
 """Rows of a loss that make a training: a single one may be the loss of the evaluation itself."""
 
 
-def _before_training(view: RunView, event: Event) -> bool:
-    """Whether an event stands above the rows of training, as what the weights could before it does."""
-    table, ref = view.run.metrics, event.ref
+def _training_begins(view: RunView, sources: Iterable[int]) -> dict[int, int]:
+    """The line of the first loss in each file that holds the rows of a training."""
+    table = view.run.metrics
     read = [read_name(name) for name in table.raw_names]
     losses = [
         code for code, name in enumerate(read) if name.quantity in _LOSSES and name.phase in {"", "train"}
     ]
-    rows = np.isin(table.raw, losses) & (table.source == ref.source) & (table.line > 0)
-    lines = distinct_of(table.line[rows])
-    return ref.line is not None and len(lines) >= TRAINING_ROWS and ref.line < int(lines[0])
+    of_loss = np.isin(table.raw, losses) & (table.line > 0)
+    lines = {source: distinct_of(table.line[of_loss & (table.source == source)]) for source in sources}
+    return {source: int(found[0]) for source, found in lines.items() if len(found) >= TRAINING_ROWS}
 
 
 _DETECTOR_PART = LazyRegex(

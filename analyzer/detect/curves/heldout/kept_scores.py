@@ -154,11 +154,9 @@ def _test_below(out: FactWriter, view: RunView) -> None:
     table = view.run.metrics
     by_measure: dict[frozenset[str], dict[bool, Rows]] = {}
     for code, name in enumerate(table.raw_names):
-        words = frozenset(words_of(name))
+        words, reading = frozenset(words_of(name)), read_score(name)
         is_test = bool(words & _TESTED)
-        if is_test == bool(words & _VALIDATED) or not (
-            read_score(name).kind & SHARE_OF_ALL and read_score(name).whole
-        ):
+        if is_test == bool(words & _VALIDATED) or not (reading.kind & SHARE_OF_ALL and reading.whole):
             continue
         measure = frozenset(_ONE_SPELLING.get(word, word) for word in words - _TESTED - _VALIDATED)
         rows = np.flatnonzero((table.raw == code) & np.isfinite(table.value))
