@@ -48,7 +48,7 @@ def diagnosed(tmp_path, text, *, age_s=0.0, name="train.log"):
 
 KERAS = "".join(
     f"Epoch {epoch:02d}/400\n 32/32 [==============================] - 1s 20ms/step - loss: {4 / epoch:.4f} - val_loss: {5 / epoch:.4f}\n"
-    for epoch in range(1, 21)
+    for epoch in range(1, 31)
 )
 BAR = "".join(
     f"\r {step * 100 // 300:3d}%|###       | {step}/300 [00:10<00:20,  3.10it/s]"
@@ -68,8 +68,8 @@ BAR = "".join(
         (rows(130) + "step 131/300 lo", "131 of 300 steps"),
         (rows(130, form="Iter [{step}/{planned}] loss: {loss:.4f}"), "130 of 300 steps"),
         (rows(130, form=" iteration {step:8d}/ {planned:8d} | lm loss: {loss:.6E} |"), "130 of 300 steps"),
-        (rows(40, 60, form="[Epoch {step} of {planned}] train_loss={loss:.4f}"), "40 of 60 epochs"),
-        (KERAS, "20 of 400 epochs"),
+        (rows(48, 60, form="[Epoch {step} of {planned}] train_loss={loss:.4f}"), "48 of 60 epochs"),
+        (KERAS, "30 of 400 epochs"),
         (BAR, "130 of 300 steps"),
     ],
     ids=["counter", "torn", "brackets", "megatron", "epochs", "keras", "bar"],
@@ -140,6 +140,11 @@ def test_a_quoted_part_without_held_out_data_does_not_tell_how_it_went_on(tmp_pa
 
 def test_a_short_log_that_saves_and_begins_with_its_first_epoch_is_one_that_was_cut_off(tmp_path):
     assert diagnosed(tmp_path, epochs_of_keras(range(1, 7))).status == "interrupted"
+
+
+@pytest.mark.parametrize(("count", "state"), [(12, "unknown"), (40, "interrupted")])
+def test_a_dozen_records_with_a_clock_may_be_quoted_and_forty_are_a_log(tmp_path, count, state):
+    assert diagnosed(tmp_path, stamped(count, 300, every_s=5, end_s=90_000)).ended.state == state
 
 
 def test_counters_of_one_epoch_are_not_taken_for_the_plan(tmp_path):

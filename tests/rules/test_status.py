@@ -436,7 +436,7 @@ def test_an_accuracy_that_counts_answers_is_no_sign_of_health(tmp_path, unit, st
 @pytest.mark.parametrize(("end", "named"), [("", True), ("KeyboardInterrupt\n", False)])
 def test_a_run_that_merely_stops_and_learned_nothing_names_what_others_turned_out_to_be(tmp_path, end, named):
     """Whoever pressed a key knows why; a log that stops says nothing, and its curves are all there is."""
-    levels = [3.2, 2.1, *[1.95, 1.9, 1.97, 1.88] * 5]
+    levels = [3.2, 2.1, *[1.95, 1.9, 1.97, 1.88] * 6]
     rows = "".join(
         f"2024-01-01 10:{n:02d}:00 INFO Epoch [{n}/150], Loss: {level:.4f}, train_acc: 0.15{n % 7}, val_loss: {level + 0.02:.4f}, val_acc: 0.15{n % 5}\n"
         for n, level in enumerate(levels, start=1)

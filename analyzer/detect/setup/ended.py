@@ -292,7 +292,8 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
         if (cut := _by_cut(view, life)) is not None:
             return cut
         text = f"the last of {progress.words().partition(' of ')[2]} began, and nothing says that it ended"
-        return _End("unknown", text, refs, open_ended=True)
+        short = is_part(view, logs := _logs(view)) and is_short(logs[0])
+        return _End("unknown", text, refs, open_ended=not short, is_excerpt=short)
     if not progress.short:
         return _End("completed", f"it reached {progress.words()}", refs)
     logs = _logs(view)
