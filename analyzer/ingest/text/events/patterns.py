@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from analyzer.lazy_regex import compiled
+from analyzer.lazy_regex import LazyRegex, compiled
 from analyzer.model.tables import Scalar
 from analyzer.record import NamedTuple
 from analyzer.vocabulary.events import NUMBER, SIZE, pattern_rows
@@ -69,10 +69,17 @@ _compiled = lru_cache(maxsize=1024)(compiled)
 """Patterns are compiled when a literal of theirs is first seen: most runs need a handful of 200."""
 
 
+_CAUSES = frozenset({"root_candidate", "symptom"})
+_WARNS = LazyRegex(r":\d{1,6}: \w{0,60}Warning: ")
+"""How Python prints a warning, with file and line: the same words raised as an error end a run, these are only said."""
+
+
 def match_pattern(pattern: Pattern, text: str) -> dict[str, Scalar] | None:
     """The fields of a line, or None if the line is not of the pattern's kind."""
     match = _compiled(pattern.regex).search(text)
     if match is None or (pattern.unless and _compiled(pattern.unless).search(text)):
+        return None
+    if "Warning: " in text and pattern.role in _CAUSES and _WARNS.search(text, 0, match.start()):
         return None
     groups = match.groupdict()
     for regex in pattern.more:
