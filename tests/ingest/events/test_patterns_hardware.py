@@ -39,6 +39,7 @@ LINES = [
     ("dataloader_teardown", "teardown", {}, "Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f0>"),
     ("configured_stop", "info", {"rule": "at iteration 5000"}, " [exiting program at iteration 5000] datetime: 2024-01-01 10:00:00"),
     ("configured_stop", "info", {"rule": "early stopping"}, "Epoch 00012: early stopping"),
+    ("configured_stop", "info", {"rule": "early stopping"}, "Epoch 00012: early stopping LIMIT"),
     ("configured_stop", "info", {"rule": "Early stopping"}, "Early stopping"),
     ("configured_stop", "info", {"rule": "No improvement for 10 epochs"}, "No improvement for 10 epochs. Stopping training."),
     ("configured_stop", "info", {"rule": "Stopped early"}, "Stopped early at epoch 12"),

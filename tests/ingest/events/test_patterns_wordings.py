@@ -133,6 +133,14 @@ LOOK_ALIKES = [
         "MPIDI_OFI_handle_cq_error(1062): OFI poll failed (Input/output error - packet retry exceeded)",
     ),
     ("connection_lost", "Unable to init server: Could not connect: Connection refused"),
+    (
+        "library_mismatch",
+        "/opt/lib/frame.py:90: RuntimeWarning: numpy.dtype size changed, may indicate binary incompatibility. Expected 96, got 88",
+    ),
+    (
+        "disk_full",
+        "/opt/lib/pools.py:46: UserWarning: [Errno 28] No space left on device. Working in one process",
+    ),
 ]
 
 

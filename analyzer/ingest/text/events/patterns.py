@@ -69,9 +69,9 @@ _compiled = lru_cache(maxsize=1024)(compiled)
 """Patterns are compiled when a literal of theirs is first seen: most runs need a handful of 200."""
 
 
-_CAUSES = frozenset({"root_candidate", "symptom"})
 _WARNS = LazyRegex(r":\d{1,6}: \w{0,60}Warning: ")
-"""How Python prints a warning, with file and line: the same words raised as an error end a run, these are only said."""
+"""How Python prints a warning, with file and line: the same words raised as an error end a run, these are only said.
+Lines that are symptoms may well be warnings."""
 
 
 def match_pattern(pattern: Pattern, text: str) -> dict[str, Scalar] | None:
@@ -79,7 +79,7 @@ def match_pattern(pattern: Pattern, text: str) -> dict[str, Scalar] | None:
     match = _compiled(pattern.regex).search(text)
     if match is None or (pattern.unless and _compiled(pattern.unless).search(text)):
         return None
-    if "Warning: " in text and pattern.role in _CAUSES and _WARNS.search(text, 0, match.start()):
+    if "Warning: " in text and pattern.role == "root_candidate" and _WARNS.search(text, 0, match.start()):
         return None
     groups = match.groupdict()
     for regex in pattern.more:
