@@ -28,6 +28,9 @@ LINES_OF_A_LAUNCH, LINES_IF_KNOWN = 20, 5
 """Lines that a launch has printed, at least, if it is to be more than words of the one before it; fewer will do where its
 first line is known to begin a launch."""
 
+NEARLY = 0.5
+"""Part of the lines above the first failure of a launch that the next one has printed at least: the lines of the failure are among them."""
+
 _ENDS = frozenset({"root_candidate", "cascade", "teardown"})
 _PARSED = frozenset({"unknown", "required"})
 """Fields of what only a parser of arguments says; that a value is refused, a later call may say as well."""
@@ -137,8 +140,8 @@ def _failed_at_once(events: Sequence[Event], begins: Sequence[int]) -> list[int]
 def _under_way(events: Sequence[Event], begins: Sequence[int], behind: int, end: int) -> list[int]:
     """Where a launch begins that had not ended when the log was read: the log's first line comes again behind all that failed.
 
-    That line must have begun a launch before, between two failures, or as much must follow as the one that failed had
-    printed: a banner that a program prints as it ends begins nothing.
+    That line must have begun a launch before, between two failures, or nearly as much must follow as the one that failed
+    had printed: a banner that a program prints as it ends begins nothing.
     """
     failed = [
         event.ref.line or 0 for event in events if event.role in _ENDS or event.kind == "python_traceback"
@@ -149,7 +152,7 @@ def _under_way(events: Sequence[Event], begins: Sequence[int], behind: int, end:
     began_before = any(min(failed) < line < max(failed) for line in begins)
     if not marks or (not began_before and min(begins) < min(failed)):
         return []
-    enough = LINES_IF_KNOWN if began_before else max(LINES_OF_A_LAUNCH, min(failed))
+    enough = LINES_IF_KNOWN if began_before else max(LINES_OF_A_LAUNCH, int(NEARLY * min(failed)))
     return marks[-1:] if end - marks[-1] >= enough else []
 
 

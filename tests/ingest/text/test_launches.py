@@ -138,6 +138,16 @@ def test_a_launch_that_completed_behind_failed_ones_is_the_run_though_none_logge
     assert printed_at_the_end.status == "failed"
 
 
+@pytest.mark.parametrize(("printed", "earlier"), [(30, 1), (9, 0)])
+def test_a_launch_is_under_way_when_it_printed_nearly_as_much_as_the_one_that_failed(
+    tmp_path, printed, earlier
+):
+    told = "".join(f"reading part {chr(97 + part)} of the set\n" for part in range(26))
+    again = "".join(f"scoring shard {number} of the set\n" for number in range(printed - 2))
+
+    assert len(diagnosed(tmp_path, BANNER + told + CRASH + BANNER + again).earlier) == earlier
+
+
 def test_arguments_refused_behind_a_training_that_completed_are_a_launch_of_their_own(tmp_path):
     usage = "usage: train.py [-h] --out OUT\n"
     refused = usage + "train.py: error: the following arguments are required: --out\n"

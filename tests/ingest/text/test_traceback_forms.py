@@ -431,6 +431,69 @@ def test_a_thread_that_takes_over_batches_while_the_program_ends_reports_no_lost
     assert kinds(source, "dataloader_worker_killed") == []
 
 
+WORKER_LEFT = """Process Process-3:
+Traceback (most recent call last):
+  File "/usr/lib/python3.8/multiprocessing/process.py", line 258, in _bootstrap
+    self.run()
+  File "/opt/venv/lib/python3.8/site-packages/torch/utils/data/dataloader.py", line 96, in _worker_loop
+    r = index_queue.get(timeout=5)
+  File "/opt/venv/lib/python3.8/site-packages/torch/multiprocessing/reductions.py", line 151, in rebuild_storage_fd
+    fd = df.detach()
+  File "/usr/lib/python3.8/multiprocessing/connection.py", line 494, in Client
+    answer_challenge(c, authkey)
+"""
+
+
+def test_a_worker_that_loses_its_parent_is_no_lost_worker():
+    source = read_text(WORKER_LEFT + "ConnectionResetError: [Errno 104] Connection reset by peer\n")
+
+    assert only(source, "dataloader_teardown") == {"where": "_worker_loop"}
+    assert not kinds(source, "dataloader_worker_killed") + kinds(source, "python_traceback")
+
+
+POOL_LEFT = """Process ForkPoolWorker-2:
+Traceback (most recent call last):
+  File "/usr/lib/python3.8/multiprocessing/pool.py", line 125, in worker
+    put((job, i, result))
+  File "/usr/lib/python3.8/multiprocessing/connection.py", line 397, in _send_bytes
+    self._send(header)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (POOL_LEFT, "ignored_exception"),
+        (POOL_LEFT.replace("in worker\n", "in <module>\n"), "traceback_cut"),
+        (
+            POOL_LEFT.replace("/usr/lib/python3.8/multiprocessing/pool.py", "/home/user/fill.py"),
+            "traceback_cut",
+        ),
+    ],
+    ids=["child", "program", "own-code"],
+)
+def test_a_child_cut_off_in_the_pipe_to_its_parent_tells_of_no_failure_of_its_own(text, kind):
+    source = read_text(text)
+
+    assert kinds(source, "ignored_exception") + kinds(source, "traceback_cut") == [kind]
+
+
+def test_what_steps_of_training_need_below_a_validation_is_no_evaluations():
+    frames = trace("MemoryError: no room", function="validate").replace(
+        "    run()\n", '    run()\n  File "net.py", line 7, in train\n    step(batch)\n'
+    )
+    mode = frames.replace('"net.py"', '"/opt/venv/torch/nn/modules/module.py"')
+
+    assert "phase" not in only(read_text(frames), "python_traceback")
+    assert only(read_text(mode), "python_traceback")["phase"] == "evaluation"
+
+
+def test_an_exception_whose_class_is_private_is_read():
+    text = trace("grpc._channel._InactiveRpcError: <_InactiveRpcError of RPC that terminated with:")
+
+    assert only(read_text(text), "python_traceback")["exception"] == "grpc._channel._InactiveRpcError"
+
+
 def test_finalisers_that_write_into_one_another_leave_no_open_traceback():
     frames = (
         '  File "/opt/venv/lib/python3.8/site-packages/torch/utils/data/dataloader.py", line 1324, in __del__\n'
