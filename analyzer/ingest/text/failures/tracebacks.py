@@ -38,6 +38,7 @@ from analyzer.ingest.text.failures.traceback_messages import (
     role_in_chain,
     role_of,
     stated,
+    text_below,
 )
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.lazy_regex import LazyRegex
@@ -308,6 +309,8 @@ class TracebackCapture:
             fields["interleaved"] = True
         if self.stack.uncaught and self.chained is None:
             fields["uncaught"] = True
+            fields["header_line"] = self.started.number
+            fields["below"] = "" if is_last else text_below(line, following if raised.message else "")
         if self.stack.in_cell:
             fields["in_cell"] = True
         if "phase" not in fields and self.carrier and "DataLoader worker" in self.carrier.message:
