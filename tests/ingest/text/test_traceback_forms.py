@@ -451,6 +451,17 @@ def test_a_worker_that_loses_its_parent_is_no_lost_worker():
     assert not kinds(source, "dataloader_worker_killed") + kinds(source, "python_traceback")
 
 
+def test_a_thread_that_feeds_a_queue_nobody_reads_ends_nothing():
+    frame = trace("", file="/usr/lib/python3.8/multiprocessing/queues.py", function="_feed").rstrip() + "\n"
+    pipe = '  File "/usr/lib/python3.8/multiprocessing/connection.py", line 368, in _send\n    n = write(self._handle, buf)\n'
+    left = read_text(frame + pipe + "BrokenPipeError: [Errno 32] Broken pipe\n")
+    unsent = read_text(frame + "AttributeError: Can't pickle local object 'main.<locals>.keep'\n")
+
+    assert only(left, "dataloader_teardown") == {"where": "_feed"}
+    assert not kinds(left, "python_traceback")
+    assert kinds(unsent, "python_traceback")
+
+
 POOL_LEFT = """Process ForkPoolWorker-2:
 Traceback (most recent call last):
   File "/usr/lib/python3.8/multiprocessing/pool.py", line 125, in worker

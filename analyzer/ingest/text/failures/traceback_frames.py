@@ -114,6 +114,8 @@ _TRAINS = LazyRegex(r"^_?train(?:_(?:model|step|epoch|one_epoch|loop|batch))?$")
 """A program whose ``validate`` or ``evaluate`` trains is judging a setting; what the steps below it need is no evaluation's."""
 _MODE_FILE = LazyRegex(r"[/\\]nn[/\\]modules[/\\]module\.py$")
 """Where ``train`` only switches a model's mode."""
+_QUEUES = LazyRegex(r"[/\\]multiprocessing[/\\]queues\.py$")
+"""Where a thread of its own puts what goes into a queue."""
 _OF_EVALUATION = frozenset({"evaluation", "generation"})
 _OPTIMIZER_FILE = LazyRegex(r"[/\\]optim[/\\](?!lr_scheduler|optimizer|swa_utils)\w{1,40}\.py$")
 _PHASE_FILES = (
@@ -199,7 +201,7 @@ class Stack:
     ``asked`` is the last frame that does not merely hand on what another asked for.
 
     ``finalizing`` tells that the process was cleaning up behind itself, ``awaiting`` that it took over a batch of a
-    worker of its loader, ``serving`` that it is such a worker, ``uncaught`` that the stack begins where the program does: of an exception that was caught only
+    worker of its loader, ``serving`` names the function of such a worker, or of a thread that feeds a queue, ``uncaught`` that the stack begins where the program does: of an exception that was caught only
     the frames from there on are printed. ``in_cell`` says so of a cell of a notebook, whose kernel goes on.
     """
 
@@ -211,7 +213,7 @@ class Stack:
         self.phase = ""
         self.finalizing = False
         self.awaiting = False
-        self.serving = False
+        self.serving = ""
         self.uncaught = False
         self.in_cell = False
 
@@ -226,7 +228,10 @@ class Stack:
             self.asked = frame
         self.finalizing |= frame.function in _FINALIZERS
         self.awaiting |= frame.function in _AWAITING
-        self.serving |= frame.function == "_worker_loop"
+        if frame.function == "_worker_loop" or (
+            self.frames == 1 and frame.function == "_feed" and _QUEUES.search(frame.file)
+        ):
+            self.serving = frame.function
         phase = phase_of(frame.file, frame.function)
         if (
             self.phase in _OF_EVALUATION

@@ -249,9 +249,11 @@ class TracebackCapture:
         if last == "AssertionError" and not message and (checked := stated(self.code.rpartition(last)[0])):
             message = checked.message
         echoes = self._echoes(last, message)
-        if echoes and self.stack.serving:  # a worker that lost its parent, and not the other way round
+        if (
+            echoes and self.stack.serving
+        ):  # a worker or a feeding thread that lost its reader, and not the other way round
             self.ignored = True
-            log.event("dataloader_teardown", "teardown", line, {"where": "_worker_loop"})
+            log.event("dataloader_teardown", "teardown", line, {"where": self.stack.serving})
         elif echoes and self.stack.awaiting and not self.ignored:
             log.event("dataloader_worker_killed", "root_candidate", line, {})
         role = "cascade" if echoes else role_of(exception, message)
