@@ -492,33 +492,3 @@ def test_a_log_without_rows_that_stops_with_what_it_is_about_to_do(tmp_path, las
     dx = diagnosed(tmp_path, lines + last + "\n")
 
     assert ("says it is doing" in dx.ended.because) == is_open
-
-
-FEEDER = """Traceback (most recent call last):
-  File "/usr/lib/python3.8/multiprocessing/queues.py", line 245, in _feed
-    send_bytes(obj)
-  File "/usr/lib/python3.8/multiprocessing/connection.py", line 368, in _send
-    n = write(self._handle, buf)
-BrokenPipeError: [Errno 32] Broken pipe
-"""
-
-
-def test_a_complaint_that_is_known_to_be_harmless_stands_above_what_words_alone_suggest(tmp_path):
-    (tmp_path / "train.log").write_text(FEEDER, encoding="utf-8")
-    dx = analyzer.diagnose(tmp_path)
-
-    assert dx.status == "insufficient"
-    assert dx.findings[0].cause.id == "dataloader-teardown-noise"
-
-
-def test_the_exception_that_ended_the_last_launch_is_the_one_that_is_quoted(tmp_path):
-    ended = 'Traceback (most recent call last):\n  File "/job/fill.py", line 9, in <module>\n    run()\n'
-    shown = "".join(f"filling shelf {number} with samples of part {number % 7}\n" for number in range(400))
-    text = f"{ended}KeyError: 'shelf'\n{shown}{ended}NameError: name 'shelves' is not defined\n"
-    (tmp_path / "train.log").write_text(text, encoding="utf-8")
-    dx = analyzer.diagnose(tmp_path)
-
-    told = [evidence for evidence in dx.findings[0].evidence if evidence.bits]
-    quoted = [place.text for evidence in told for place in evidence.refs]
-    assert dx.findings[0].cause.id == "user-code-exception"
-    assert not [line for line in quoted if "KeyError" in line]
