@@ -157,7 +157,13 @@ def masks_of_255() -> RunMaker:
     return RunMaker().log({"loss": [2.0, -20.0, -90.0], "val_iou": [0.8, 2.5, 7.0]})
 
 
+def target_of_zero() -> RunMaker:
+    """A percentage error that one target of 0 makes infinite."""
+    return RunMaker().log({"loss": [2.0, 1.5, 1.2], "test_mape": [0.2, float("inf"), 0.1]})
+
+
 RUNS = (
+    target_of_zero,
     no_episode,
     masks_of_255,
     tasks_in_turn,
