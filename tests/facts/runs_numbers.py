@@ -173,8 +173,14 @@ def one_row() -> RunMaker:
     return maker
 
 
+def target_of_zero() -> RunMaker:
+    """A percentage error that one target of 0 makes infinite."""
+    return RunMaker().log({"loss": [2.0, 1.5, 1.2], "test_mape": [0.2, float("inf"), 0.1]})
+
+
 RUNS = (
     one_row,
+    target_of_zero,
     no_episode,
     masks_of_255,
     tasks_in_turn,

@@ -125,7 +125,7 @@ _OVER_LAST = LazyRegex(
     r"(?i)(?<=[a-z]) \(?(?:over|of|in) (?:the )?(?:last|past) \d{1,6} (?:episodes|games|rollouts)\)?(?= {0,3}[:=])"
 )
 _OVER_SOME = LazyRegex(
-    r"(?<=[a-z]) {0,2}\((?:over |of |last |past )?\d{1,6} [a-z]{2,11}s\)(?= {0,3}[:=]| {1,3}[-+]?\d)"
+    r"(?<=[a-z]) {0,2}\((?:over |of |last |past )?\d{1,6} (?:[a-z]{2,11}s|ep|episode|game)\)(?= {0,3}[:=]| {1,3}[-+]?\d)"
 )
 """Of how many a value is the mean, before the value: ``mean reward (100 episodes) 12.5``."""
 _STROKE = LazyRegex(

@@ -105,6 +105,7 @@ _UNITS = {"s": ("ms", "s"), "share": ("%",), "share or percent": ("%",), "GiB": 
 _LENGTHS, _MEANS = word_set("length len duration"), word_set("average avg mean running")
 _SCORE, _OVER_ROWS = word_set("score scores"), word_set("total moving last final 100")
 _EXPLORES = word_set("epsilon eps")
+_SCORED = LazyRegex(r"(?i)score|loss|return|rew")
 _GAME = LazyRegex(r"(?i)^\W{0,20}(?:ep|episodes?|games?)\b")
 _EPISODE = LazyRegex(r"(?i)(?:^\W{0,20}|\| )(?:ep|episodes?|games?|trial)\b")
 
@@ -312,11 +313,14 @@ def _phased(text: str, fields: list[Field]) -> list[Field]:
 
 
 def _of_episode(found: Field, piece: str, *, rewarded: bool) -> Field:
-    """Length and score in the row of an episode are those of the episode: ``Episode 10  Average length: 31.3``.
+    """Length, score and nameless mean in the row of an episode are the episode's: ``Episode 10  Average length: 31.3  Avg: -80.5``.
 
-    Beside a reward a score counts something else.
+    Beside a reward or score they count something else.
     """
     words = set(words_of(found.name))
+    nameless = bool(words) and words <= _MEANS and found.signed and not rewarded
+    if nameless and _GAME.search(piece) and not _SCORED.search(piece):
+        return found._replace(name="episode_reward")
     if words == {"steps"} and _EPISODE.search(piece) is not None:
         return found._replace(name="episode_length")
     if words and words <= _EXPLORES and (rewarded or (found.signed and _EPISODE.search(piece) is not None)):
