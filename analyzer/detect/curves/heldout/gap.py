@@ -7,6 +7,7 @@ guess, and scores that never moved point at labels, at the preparation of the he
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 import numpy as np
 
@@ -256,11 +257,11 @@ def _leapt_together(pairs: list[tuple[float, float]]) -> bool:
     True
     """
     losses = [loss for loss, _ in pairs]
+    lowest_left = list(accumulate(reversed(losses), min))[::-1]
     for row in range(1, len(losses)):
         near = range(max(row - LEAP_ROWS, 0), row)
         low = min(near, key=losses.__getitem__)
-        stays = min(losses[row:]) >= LEAPT / 2 * losses[low]
-        if stays and losses[row] >= LEAPT * losses[low]:
+        if losses[row] >= LEAPT * losses[low] and lowest_left[row] >= LEAPT / 2 * losses[low]:
             rose = max(value for _, value in pairs[low + 1 : low + 1 + LEAP_ROWS])
             if rose >= ROSE * pairs[low][1]:
                 return True
