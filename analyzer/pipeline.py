@@ -297,11 +297,20 @@ def _pooled(
     leads = leader is not None and (leader.cause.id, leader.symptom_kind) in found
     if not leads and moved[0].probability < (LISTED_FROM if by is WORDING and is_written(plain) else GUESS):
         return listed, None, ()
-    at = next((place for place, f in enumerate(kept) if f.probability < moved[0].probability), len(kept))
+    at = next(
+        (place for place, f in enumerate(kept) if _stands_behind(f, moved[0], plain, by_words=by is WORDING)),
+        len(kept),
+    )
     if leads or not kept:
         at = 0
     kinds = by.kinds | {finding.symptom_kind for finding in moved}
     return [*kept[:at], *moved, *kept[at:]], moved[0] if by_course else None, kinds
+
+
+def _stands_behind(kept: Finding, moved: Finding, facts: Mapping[str, Scalar], *, by_words: bool) -> bool:
+    """Whether a finding is less likely than the first of the pool, or only says what made a run slow that then crashed."""
+    crashed = by_words and facts.get("ended.state") == "crashed"
+    return kept.probability < moved.probability or (crashed and kept.severity == "wasteful")
 
 
 def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | None:
