@@ -7,6 +7,7 @@ guess, and scores that never moved point at labels, at the preparation of the he
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 import numpy as np
 
@@ -256,11 +257,11 @@ def _leapt_together(pairs: list[tuple[float, float]]) -> bool:
     True
     """
     losses = [loss for loss, _ in pairs]
+    lowest_left = list(accumulate(reversed(losses), min))[::-1]
     for row in range(1, len(losses)):
         near = slice(max(row - LEAP_ROWS, 0), row)
         level = sorted(losses[near])[len(losses[near]) // 2]
-        stays = min(losses[row:]) >= LEAPT / 2 * level
-        if stays and losses[row] >= LEAPT * level:
+        if losses[row] >= LEAPT * level and lowest_left[row] >= LEAPT / 2 * level:
             before = min(value for _, value in pairs[near])
             if max(value for _, value in pairs[row : row + LEAP_ROWS]) >= ROSE * before:
                 return True

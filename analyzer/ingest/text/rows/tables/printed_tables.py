@@ -103,7 +103,9 @@ _SAMPLES = "support"
 _MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_like"})
 
 
-_CLASS = frozenset({"class", "classes", "category", "categories", "class_name", "category_name", "label"})
+_CLASS = frozenset(
+    {"class", "classes", "category", "categories", "class_name", "category_name", "object_class", "label"}
+)
 
 
 class Head(NamedTuple):
