@@ -268,6 +268,7 @@ def _training_unmoved(out: FactWriter, view: RunView, scores: list[Score]) -> No
         unmoved = fell and late <= AT_MOST and late - early <= UNMOVED_GAIN
         refs = refs_at(score.series, [0, len(score.series) - 1])
         out.put("training_unmoved", unmoved, refs)
+        quiet = float(np.ptp(right)) <= UNMOVED_GAIN  # single batches differ by more, whatever is learned
         stands = loss[1].falls() and late <= AT_MOST and late - early < STANDS_GAIN
-        out.put("training_stands", stands, refs)
+        out.put("training_stands", quiet and stands, refs)
         return
