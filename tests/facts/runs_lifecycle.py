@@ -94,4 +94,21 @@ def failed_at_exit() -> RunMaker:
     )
 
 
-RUNS = (restarted, elastic, living, two_writers, gap_in_tracker, machines, scored, stopped, failed_at_exit)
+def stopped_at_exit() -> RunMaker:
+    """An interrupt behind the words that training is complete."""
+    maker = RunMaker().log({"loss": falling(30)}).event("training_completed", role="info", line=400)
+    return maker.event("keyboard_interrupt", role="root_candidate", line=410)
+
+
+RUNS = (
+    restarted,
+    elastic,
+    living,
+    two_writers,
+    gap_in_tracker,
+    machines,
+    scored,
+    stopped,
+    failed_at_exit,
+    stopped_at_exit,
+)
