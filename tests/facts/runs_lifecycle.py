@@ -100,6 +100,13 @@ def stopped_at_exit() -> RunMaker:
     return maker.event("keyboard_interrupt", role="root_candidate", line=410)
 
 
+def meeting() -> RunMaker:
+    """A log whose last line is the one in which four ranks are about to meet."""
+    maker = RunMaker().event("ranks_meeting", role="info", line=12, member=1, of=4)
+    maker.file().log_end(LogEnd(0, 12, "initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/4", torn=False))
+    return maker
+
+
 RUNS = (
     restarted,
     elastic,
@@ -111,4 +118,5 @@ RUNS = (
     stopped,
     failed_at_exit,
     stopped_at_exit,
+    meeting,
 )
