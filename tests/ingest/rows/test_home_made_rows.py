@@ -205,3 +205,15 @@ def test_numbers_between_strokes_that_are_called_by_their_phase(row, found):
 
     last = {name: points(run, name)[-1][1] for name in run.metrics.names}
     assert {name: pytest.approx(last[name]) for name in found} == last
+
+
+@pytest.mark.parametrize(
+    "spelling", ["Change of loss [{v}]", "change in loss: {v}", "difference of loss [{v}] below"]
+)
+def test_what_a_loss_differs_by_is_no_loss(spelling):
+    text = "".join(
+        f"Epoch[{n}] Training: loss = {2 - n / 8}\n{spelling.format(v=0.001 * n + 0.0005)}\n"
+        for n in range(1, 6)
+    )
+
+    assert [value for _, value in points(read_text(text), "loss")] == [2 - n / 8 for n in range(1, 6)]
