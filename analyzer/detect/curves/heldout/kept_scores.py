@@ -158,9 +158,11 @@ def _broke(out: FactWriter, view: RunView, scores: list[Score]) -> None:
 
 
 def _held_out_leapt(view: RunView) -> bool:
-    """Whether the held-out loss ends at twice all that it was before a leap, which its training loss did not follow down."""
+    """Whether the held-out loss ends at twice all that it was before a leap, and the training loss neither fell nor tells of it itself."""
     loss, training = view.once(held_out_trend), view.once(loss_trend)
-    if loss is None or len(loss[0]) < LEAP_ROWS or (training is not None and training[1].falls()):
+    if loss is None or len(loss[0]) < LEAP_ROWS:
+        return False
+    if training is not None and (training[1].falls() or training[1].last >= LEAPT * training[1].first):
         return False
     values = loss[0].value
     row = int(np.argmax(values[1:] / np.maximum(values[:-1], 1e-12))) + 1
