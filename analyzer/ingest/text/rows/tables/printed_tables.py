@@ -63,6 +63,9 @@ _VALUE = LazyRegex(r"[:=\[]\s{0,8}[-+]?\d")
 """A number behind a sign: what holds one is a row, and is not looked at cell by cell."""
 _LENGTHS = LazyRegex(r"\b\d{1,6} days?,\s{1,4}(?=\d)")
 _NUMBER_WORD = LazyRegex(r"(?<![\w@.])\d(?![dD]_)")
+# The bar of a table that shows how far the run is before each row, xLearn's: "[   10%      ]     1   0.25", and stars around a head.
+_BAR_AHEAD = LazyRegex(r"^\[[-=># ]{0,20}(?:\d{1,3}% {0,20}|-{3,20})[-=># ]{0,20}\](?= )")
+_STARS = LazyRegex(r"^\s{0,4}\*{3,40} ?(?=\w[^*]{8,300}\*{3,40}\s{0,4}$)|(?<=\w) ?\*{3,40}\s{0,4}$")
 _HASH = LazyRegex(r"^\s{0,4}#(?=\s{1,4}[A-Za-z])")
 # Two counters that a single space parts, as cells set to the right of narrow columns are: "# Epoch batch         loss".
 _TWO_COUNTERS = LazyRegex(r"(?i)^\s{0,6}(?:epoch|ep) (?:batch|step|iter)\s{2}")
@@ -88,7 +91,7 @@ _OTHERS = frozenset(
 # Of "t[m:s]" the "[m" goes with the colours of terminals.
 _UNIT = LazyRegex(r"(?:\[[a-z:/]{1,8}|:[a-z]{1,4})\]$")
 _RULE = LazyRegex(r"^[-=+|: \u2500-\u257f]{3,}$")
-_HEADER_CELL = LazyRegex(r"^(?:\d[dD](?=_)|[^\W\d])[\w /.()%@#*-]{0,39}$")
+_HEADER_CELL = LazyRegex(r"^(?:\d[dD](?=_)|[^\W\d])[\w /.()%@#*-]{0,59}$")
 _COUNT = LazyRegex(
     r"^(?:(?:epoch|ep|step|iter|iteration)[ :#]{0,2})?(?P<at>\d{1,12})(?P<rest>\.\d{1,6})?(?:/(?P<of>\d{1,12}))?$"
 )
@@ -187,13 +190,20 @@ def find_head(text: str) -> Head | None:
         return None  # a progress bar, of which there are ten thousands, has strokes as well
     if _VALUE.search(text):
         return None
-    text = _EVALUATIONS.sub("\t", _HASH.sub(" ", text.translate(_STROKES)))
+    text = _EVALUATIONS.sub("\t", _HASH.sub(" ", _without_bar(text).translate(_STROKES)))
+    if "***" in text:
+        text = _STARS.sub("", text)
     if _TWO_COUNTERS.match(text):
         return _head(list(_WORDS.finditer(text)), text, sure=True)
     spaced = "|" in text or "\t" in text or "  " in text.strip() or "," in text
     return _head(list(_CELLS.finditer(text)), text, sure=spaced) or (
         None if spaced else _head(list(_NAMES.finditer(text)), text, sure=False)
     )
+
+
+def _without_bar(text: str) -> str:
+    """A line of a table with blanks in place of the bar before it."""
+    return _BAR_AHEAD.sub(lambda match: " " * len(match[0]), text) if text.startswith("[") else text
 
 
 def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
@@ -230,6 +240,7 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     if any(_NUMBER_WORD.search(cell[0]) for cell in cells):
         return None  # a row of values, not of names
     columned = "|" in text or "\t" in text or "  " in text.strip()
+    columned = columned or ("," in text and " " not in text.strip())  # no sentence
     result = Head(names, spans, doubtful=ROWS_OF_SCORES, at_once=True, scores=True)
     if columned and len(scores) == len(names):
         return result
@@ -339,7 +350,7 @@ class _Table(WritesAtOnce):
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
-        text = _LENGTHS.sub("", line.text.translate(_STROKES))
+        text = _LENGTHS.sub("", _without_bar(line.text).translate(_STROKES))
         if "," in text:
             text = self._with_points(text)
         if "|" in text:
