@@ -89,6 +89,13 @@ class KerasLines:
         }
         if not values:
             return False
+        if (
+            self._finished_of is not None
+            and self._row is not None
+            and _evaluated(self._row[1])
+            and not _evaluated(values)
+        ):
+            return True  # an evaluation as long as the epoch, at the end of which its held-out values stood
         if duration := _STEP_TIME.search(text):
             values["step_time"] = int(duration[1]) * _SECONDS[duration[2]]
         if at == of:
@@ -96,7 +103,7 @@ class KerasLines:
         step = None if at is None or of is None else max((self._epoch or 1) - 1, 0) * of + at
         if at is not None and at == of:
             self._ends.add(at)
-        if self._epoch is None and at == of is not None and any(name.startswith("val_") for name in values):
+        if self._epoch is None and at == of is not None and _evaluated(values):
             # The end of an epoch whose head was cut off: an evaluation has no values of its own held-out data.
             self._row, self._written = None, True
             self._states.clear()
@@ -150,6 +157,11 @@ class KerasLines:
             for line, values, step in self._states[:-1]:
                 self._put(line, values, step, log)
         self._write(log)
+
+
+def _evaluated(values: dict[str, float]) -> bool:
+    """Whether held-out values stand among those of an epoch, as at its end."""
+    return any(name.startswith("val_") for name in values)
 
 
 def _breaks(before: dict[str, float], now: dict[str, float]) -> bool:
