@@ -171,7 +171,7 @@ class BareRows:
             self._waiting.pop(kind, None)
 
     def left(self) -> list[Kept]:
-        """What is worth telling of a log without any other row: two of a kind, two names on one, or a NaN, are no chance."""
+        """What is worth telling of a log without any other row: two of a kind, two names on one, training beside held-out data, or a NaN, are no chance."""
         course = {
             kind: rows
             for kind, rows in self._beside.items()
@@ -182,6 +182,11 @@ class BareRows:
         waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course
         lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
         told = sum(map(len, waiting)) >= BARE_NAMES or not all(map(isfinite, lone))
-        told = told or any(len(kind) > 1 or len(rows) > 1 for kind, rows in waiting.items())
+        phases = {read_name(name).phase for kind in waiting for name in kind}
+        told = (
+            told
+            or phases >= {"train", "eval"}
+            or any(len(kind) > 1 or len(rows) > 1 for kind, rows in waiting.items())
+        )
         self._waiting, self._beside = {}, {}
         return [row for rows in waiting.values() for row in rows] if told else []

@@ -37,8 +37,8 @@ from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
 from analyzer.ingest.text.rows.learned.line_phases import TRAINING_HEADING, heads_evaluation
 from analyzer.ingest.text.rows.learned.line_places import Place
-from analyzer.ingest.text.rows.learned.line_spellings import phase_columns, under_phases
 from analyzer.ingest.text.rows.learned.numbered_lines import NumberedLines
+from analyzer.ingest.text.rows.learned.phase_columns import phase_columns, under_phases
 from analyzer.ingest.text.rows.learned.quantities import is_speed
 from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
@@ -229,7 +229,7 @@ class TemplateRows(Learnable):
     def _row(
         self, template: Template, row: WordedRow, numbers: list[str], line: LogLine, log: LogState
     ) -> bool:
-        values = read_values(row, numbers)
+        values = self._evaluations.parted(row, read_values(row, numbers))
         if not values or not is_whole(row.place, numbers):
             return False
         if template.best:
@@ -398,7 +398,7 @@ class TemplateRows(Learnable):
         # beside the steps of a training only an evaluation keeps its best
         kept = self._has_steps and not row.phased and _BESIDE_BEST.search(line.text) is not None
         if above or (kept and any(map(is_score, values))):
-            return self._evaluations.held_out(values)
+            return self._evaluations.below(line.number, values)
         return values
 
     def _without_place(

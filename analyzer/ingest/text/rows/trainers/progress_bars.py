@@ -41,6 +41,9 @@ _STATED = LazyRegex(r"\b(?:global_)?step(?:: ?)?=(\d{1,15})(?:\.0{1,4})?(?![\w.]
 _TORCHTUNE = LazyRegex(r"(?:^|\s)\d{1,6}\|(\d{1,12})\|$")
 _EVALUATION = LazyRegex(r"(?i)\b(?:val(?!ue)|eval|test|predict|sanity|infer)")
 _HELD_OUT = LazyRegex(r"(?i)\b(?P<what>val(?!ue)|eval|test)(?!.*\b(?:predict|sanity|infer))")
+NEARLY_FULL = 0.9
+"""Of its samples those that a mean over an evaluation is of, where a log is cut off in it."""
+
 MAX_TEMPLATES = 2_000
 """Wordings of bars that are kept; a title that names a file is worded anew each time."""
 
@@ -110,8 +113,8 @@ class ProgressBars:
     def _evaluated(
         self, bar: re.Match[str], phase: str, values: dict[str, float], line: LogLine, log: LogState
     ) -> None:
-        """One evaluation, where the bar is full; before, only some of its samples were seen."""
-        if bar["at"] == bar["of"] and self._place is not None and values:
+        """One evaluation, where the bar is full or nearly so as it is left; before, only some of its samples were seen."""
+        if int(bar["at"]) >= NEARLY_FULL * int(bar["of"]) and self._place is not None and values:
             named = {
                 name if read_name(name).phase == "eval" else f"{phase}_{name}": value
                 for name, value in values.items()
