@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 
+from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import counted
 from analyzer.ingest.text.rows.learned.line_phases import BOTH_PARTS, part_of
 from analyzer.ingest.text.rows.learned.quantities import as_held_out
@@ -87,14 +88,13 @@ class Evaluations:
             held_out = read_name(name).phase == "eval" and not name.startswith("part/")
             part = (part_of(name) if row.part == BOTH_PARTS else row.part) if held_out else ""
             self._first_part = self._first_part or part
-            ahead = (
-                ""
-                if part in {"", self._first_part}
-                else f"part/{part}_"
-                if part_of(name) != part
-                else "part/"
-            )
-            found[ahead + name] = value
+            named = (
+                part_of(name) == part
+            )  # "test_rmse" is no other set's, and no loss that a training is judged by
+            if part in {"", self._first_part} or (named and not canonical_metric(name).startswith("eval_")):
+                found[name] = value
+            else:
+                found["part/" + name if named else f"part/{part}_{name}"] = value
         return found
 
     def holds(self, row: WordedRow, numbers: list[str], number: int) -> bool:

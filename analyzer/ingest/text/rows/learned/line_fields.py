@@ -459,7 +459,13 @@ def is_metric(field: Field) -> bool:
     if all(says_no_quantity(word) or word.isdecimal() for word in words):
         return False  # "train: 0.5" does not say what of the training
     told = telling(words)
+    if words in _ONE_OF_SEVERAL:
+        return False
     return bool(told) and _NOT_METRICS.isdisjoint((told[0], told[-1])) and len(words) <= MAX_UNKNOWN_WORDS
+
+
+_ONE_OF_SEVERAL = frozenset({("worker",), ("client",), ("fold",), ("trial",), ("stage",), ("phase",)})
+"""Before a number, which of several it is."""
 
 
 def telling(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -219,13 +219,16 @@ def rows_of(text: str) -> list[tuple[int, int]]:
     """
     steps = list(_STEP.finditer(text)) or list(_EPOCH.finditer(text)) or list(_NUMBERED.finditer(text))
     begins = [match.start() for match in steps if match["word"].lower() == steps[0]["word"].lower()]
+    begins = begins or [
+        match.start() for match in _IN_EPOCH.finditer(text)
+    ]  # redraws of a bar that are copied as one line
     if len(begins) < 2 or begins[0] > MAX_BEFORE or any(b - a < MIN_ROW for a, b in pairwise(begins)):
         return [(0, len(text))]
     return list(zip([0, *begins[1:]], [*begins[1:], len(text)], strict=True))
 
 
-MAX_BEFORE = 40
-"""Characters before the first of several rows of a line: a time and a logger."""
+MAX_BEFORE = 60
+"""Characters before the first of several rows of a line: a time and a logger, or the strokes of a bar."""
 
 MIN_ROW = 12
 """Characters of a row: "step 1 loss 2" has as many."""

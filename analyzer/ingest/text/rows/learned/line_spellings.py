@@ -22,7 +22,7 @@ _ODD = LazyRegex(
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|\((?:last |over )?\d{1,6} [a-z]|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|\d(?<=[ .]\d) ?[:=] ?\d?\.\d|\d(?<=[ .]\d\d) ?[:=] ?\d?\.\d|of (?:the )?best |oss: [a-z]|oss (?:\[|of )\d"
-    r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
+    r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d|set as:? {1,2}\d|[a-zA-Z]\] [a-z]\w{0,20} -?\d{1,9}\.\d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
     r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr| is)(?: ?- ?)?\d|(?i:mae|mse|psnr|ssim|dice|auc)\d{1,9}\.\d|(?:---|===):? {0,3}-?\d|\d(?:step|iter|epoch)(?=[:,;| ])|\d%? -->? ?-?\d|\d%? -> ?-?\d|\bcur metric, [a-z]|ain \d{3,6} -?\d\.\d{3,12}e|\] - \| {0,9}\d|%WER \d|\d\) (?:INFO|WARNING|DEBUG): |\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
@@ -75,6 +75,8 @@ _COUNTED = LazyRegex(
 _ORDINAL = LazyRegex(
     r"(?<![\w.])(\d{1,9})(?:(?:st|nd|rd|th)[ -]|-(?=epoch))((?:mini[ -]?)?batch|epoch|step|iter(?:ation)?|episode|round|generation)\b"
 )
+_GROUP = LazyRegex(rf"\[([A-Za-z]\w{{0,11}})\] ((?:[a-z]\w{{0,20}} {{1,2}}{_NUMBER}(?:,? {{1,3}}|$)){{2,8}})")
+"""Names and numbers in turn behind the name of what they are of: ``[D] real 0.5 fake 0.25  [G] fake 0.75 reg 1.5``."""
 _CHANGED = LazyRegex(rf"(?<=[:=] ){_NUMBER}%? --?> {{0,2}}(?={_NUMBER}(?![\w.]))")
 """What a value was before it changed: ``loss: 0.75 -> 0.5``."""
 _NUMBER_FIRST = LazyRegex(r"^(\W{0,4})(\d{1,9})(step|iter|iteration|epoch)(?=[:,;|] )")
@@ -85,7 +87,7 @@ _IN_STROKES = LazyRegex(
 )
 _COMMA = LazyRegex(r"(?<![\d.,])(\d{1,4}),(\d{1,12})(?!\d|,\d)")
 _RATE_TO = LazyRegex(
-    rf"(?i)\b(?:[a-z]{{3,9}}ing )?(?:the )?(?:lr|learning rate)(?: of (?:param(?:eter)? )?group (?P<group>\d{{1,3}}))?(?: (?:is |was )?[a-z]{{3,9}}ed| set)? to (?={_NUMBER}(?!\w))"
+    rf"(?i)\b(?:[a-z]{{3,9}}ing )?(?:the )?(?:lr|learning rate)(?: of (?:param(?:eter)? )?group (?P<group>\d{{1,3}}))?(?: (?:is |was )?[a-z]{{3,9}}ed|(?: is| was)? set)? (?:to|as):? {{1,2}}(?={_NUMBER}(?!\w))"
 )
 """What a rate was set to is the rate from there on: ``Updating learning rate to 0.5``, ``learning rate of group 0 to 0.5``."""
 _ON_PHASE = LazyRegex(
@@ -351,6 +353,8 @@ def plain_spelling(text: str) -> str:
     text = _IN_STROKES.sub(_norm_of, _ORDINAL.sub(r"\2 \1", _RUN_PAST.sub("  ", text)))
     text = _CHANGED.sub("", text) if "-> " in text else text
     text = plain_of_programs(text)
+    if len(_GROUP.findall(text)) > 1:  # a single one may be a level, or a tag
+        text = _GROUP.sub(lambda m: _PART.sub(rf"{m[1]}_\1: ", m[2]), text)
     text = _NUMBER_FIRST.sub(r"\1\3 \2", text)
     text = _THRESHOLD.sub(_in_percent, _OVER_EPISODES.sub("eval reward: ", text))
     text = _SCALED.sub(_in_ones, text)
@@ -370,7 +374,7 @@ def plain_spelling(text: str) -> str:
     text = _SCORE_AT.sub(_at, _NUMBERED_CLASS.sub(r"\1_\2", text))
     text = _EPOCH_BEHIND.sub(r"epoch \1", _PERCENT_FIRST.sub(r"\1%", _POINT_AHEAD.sub(r"\1", text)))
     text = _STROKE.sub(", ", _LISTED_NAMES.sub(_each, _NAMES_FIRST.sub(_each, text)))
-    text = _RATE_TO.sub(_rate_of, text) if " to " in text else text
+    text = _RATE_TO.sub(_rate_of, text) if " to " in text or " as" in text else text
     text = _ON_PHASE.sub(r"\g<phase> \g<name>: ", _GOT.sub(r"accuracy: \1", text))
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
     text = _HELD_OUT_BEHIND.sub(r"\1: \2, \3 \1: \4", _PHASE_OF_EPOCH.sub(r"epoch \2 \1", text))

@@ -88,7 +88,6 @@ _BEGINS_NUMBER = frozenset("0123456789-+.")
 _OPEN_BAR = LazyRegex(r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/\? \[[^\]\r\n]{0,60}\] ?(?=\S)")
 """A bar of unknown length, behind which another writer went on."""
 
-
 _CUT_BAR = LazyRegex(r"(?<=[\w.]), [\w/.-]{1,60}=[^\s,\[\]]{0,40}$")
 """The last value of a bar that no bracket closes: the terminal was too narrow, and of the number stands its beginning."""
 
@@ -359,7 +358,8 @@ class TemplateRows(Learnable):
 
     def _where(self, place: Place, numbers: list[str]) -> Where:
         epoch = int(counted(numbers[place.epoch])) if place.epoch >= 0 else None
-        if place.samples:
+        if place.samples:  # of a batch, beside which what an epoch tells is a mean
+            self._has_steps = True
             return Where(None)
         if place.step < 0:
             return Where(None, whole_epoch=True)

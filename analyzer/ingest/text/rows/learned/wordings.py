@@ -235,8 +235,7 @@ MAX_HEADING_WORDS, MAX_EVALUATION_WORDS = 3, 5
 
 
 def _row(text: str, begin: int, end: int) -> WordedRow | None:
-    piece = text[begin:end]
-    first = slot_at(text, begin)
+    piece, first = text[begin:end], slot_at(text, begin)
     place = find_place(piece)
     prefix = "loss_" if _LOSSES.match(piece) else ""
     plain = [
@@ -270,8 +269,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
     signed = sum(found.signed for found in fields)  # no prose tells as many decimals as it has words
-    parted = piece.count("|") >= STROKES_OF_A_ROW or _CELLS.search(piece) is not None
-    separated = parted or signed > 0
+    separated = signed > 0 or piece.count("|") >= STROKES_OF_A_ROW or _CELLS.search(piece) is not None
     words = _other_words(without_the_rest(piece, fields), place, found_all)
     words -= len(_NAMES_DATA.findall(ahead)) if held_out else 0
     known = any(is_sign(name) or ((place or held_out) and is_score(name)) for name in names)
@@ -285,8 +283,8 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     )
     values = _with_asides(piece, first, place, values)
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
-    part = part_told(piece, ahead) if phased else ""
-    return WordedRow(_moved(place, first), values, known and not wordy, held_out, words, phased, told, part)
+    sure, part = known and not wordy, part_told(piece, ahead) if phased else ""
+    return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told, part)
 
 
 def _with_asides(piece: str, first: int, place: Place, values: list[Value]) -> list[Value]:
@@ -453,7 +451,7 @@ def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> 
 
 _PATHS = LazyRegex(r"(?<!\w)(?:/[\w.@+-]{1,80}){2,20}/?")
 _OF_PRINTING = LazyRegex(
-    rf"\[(?:'[A-Za-z_]{{1,30}}',? ?){{1,20}}\]|\btensor\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{{1,60}}|\b(?:INFO|DEBUG)\b"
+    rf"\[(?:'[A-Za-z_]{{1,30}}',? ?){{1,20}}\]|\b(?:tensor|array)\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{{1,60}}|\b(?:INFO|DEBUG)\b"
     rf"|\A\[\w{{1,30}}=[^\]{INT}{FLOAT}{TIME}]{{1,160}}\]"
     rf"|(?<=[,;|(\[])\s{{0,3}}[{INT}{FLOAT}] ?[A-Za-z]{{1,9}}/[A-Za-z]{{1,9}}\b"
 )

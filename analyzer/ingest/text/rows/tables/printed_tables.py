@@ -29,6 +29,7 @@ from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.text.rows.tables.table_frames import without_bar, without_stars
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
 from analyzer.model.score_words import read_score
@@ -63,9 +64,6 @@ _VALUE = LazyRegex(r"[:=\[]\s{0,8}[-+]?\d")
 """A number behind a sign: what holds one is a row, and is not looked at cell by cell."""
 _LENGTHS = LazyRegex(r"\b\d{1,6} days?,\s{1,4}(?=\d)")
 _NUMBER_WORD = LazyRegex(r"(?<![\w@.])\d(?![dD]_)")
-# The bar of a table that shows how far the run is before each row, xLearn's: "[   10%      ]     1   0.25", and stars around a head.
-_BAR_AHEAD = LazyRegex(r"^\[[-=># ]{0,20}(?:\d{1,3}% {0,20}|-{3,20})[-=># ]{0,20}\](?= )")
-_STARS = LazyRegex(r"^\s{0,4}\*{3,40} ?(?=\w[^*]{8,300}\*{3,40}\s{0,4}$)|(?<=\w) ?\*{3,40}\s{0,4}$")
 _HASH = LazyRegex(r"^\s{0,4}#(?=\s{1,4}[A-Za-z])")
 # Two counters that a single space parts, as cells set to the right of narrow columns are: "# Epoch batch         loss".
 _TWO_COUNTERS = LazyRegex(r"(?i)^\s{0,6}(?:epoch|ep) (?:batch|step|iter)\s{2}")
@@ -190,20 +188,13 @@ def find_head(text: str) -> Head | None:
         return None  # a progress bar, of which there are ten thousands, has strokes as well
     if _VALUE.search(text):
         return None
-    text = _EVALUATIONS.sub("\t", _HASH.sub(" ", _without_bar(text).translate(_STROKES)))
-    if "***" in text:
-        text = _STARS.sub("", text)
+    text = _EVALUATIONS.sub("\t", _HASH.sub(" ", without_stars(without_bar(text)).translate(_STROKES)))
     if _TWO_COUNTERS.match(text):
         return _head(list(_WORDS.finditer(text)), text, sure=True)
     spaced = "|" in text or "\t" in text or "  " in text.strip() or "," in text
     return _head(list(_CELLS.finditer(text)), text, sure=spaced) or (
         None if spaced else _head(list(_NAMES.finditer(text)), text, sure=False)
     )
-
-
-def _without_bar(text: str) -> str:
-    """A line of a table with blanks in place of the bar before it."""
-    return _BAR_AHEAD.sub(lambda match: " " * len(match[0]), text) if text.startswith("[") else text
 
 
 def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
@@ -239,8 +230,7 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         return Head(names, spans, at_once=not columned) if columned or len(measured) > 1 else None
     if any(_NUMBER_WORD.search(cell[0]) for cell in cells):
         return None  # a row of values, not of names
-    columned = "|" in text or "\t" in text or "  " in text.strip()
-    columned = columned or ("," in text and " " not in text.strip())  # no sentence
+    columned = _is_columned(text)
     result = Head(names, spans, doubtful=ROWS_OF_SCORES, at_once=True, scores=True)
     if columned and len(scores) == len(names):
         return result
@@ -258,6 +248,12 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     if losses and (told or (columned and len(measured) > 1 and len(measured) * 2 > len(others))):
         return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True)
     return result if columned and not losses and len(scores) > 1 and names[0] not in _OTHERS else None
+
+
+def _is_columned(text: str) -> bool:
+    """Whether names are parted as those of columns are, and no words of a sentence."""
+    bare = text.strip()
+    return "|" in text or "\t" in text or "  " in bare or ("," in bare and " " not in bare)
 
 
 def _names(cell: str) -> list[str]:
@@ -350,7 +346,7 @@ class _Table(WritesAtOnce):
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
-        text = _LENGTHS.sub("", _without_bar(line.text).translate(_STROKES))
+        text = _LENGTHS.sub("", without_bar(line.text).translate(_STROKES))
         if "," in text:
             text = self._with_points(text)
         if "|" in text:
