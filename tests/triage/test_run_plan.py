@@ -32,6 +32,23 @@ def test_every_directory_with_a_log_is_a_run(tmp_path):
     assert plan.skipped == []
 
 
+@pytest.mark.parametrize(
+    ("directories", "name", "count"),
+    [
+        (("01", "02", "10"), "train.log", 3),
+        (("1", "2", "17"), "workerlog.0", 3),
+        (("4711", "4712"), "events.out.tfevents.1700000000.node", 2),
+        (("0", "1"), "train.log", 1),
+        (("1", "3"), "stdout.log", 1),
+    ],
+    ids=["padded", "from one", "TensorBoard", "from zero as ranks are", "streams of some ranks"],
+)
+def test_numbered_directories_are_runs_unless_they_may_be_ranks(tmp_path, directories, name, count):
+    lay(tmp_path, *(f"{directory}/{name}" for directory in directories))
+
+    assert len(make_plan([str(tmp_path)]).runs) == count
+
+
 def test_a_source_that_is_a_run_is_one_run(tmp_path):
     write_run(tmp_path / "run", ROWS)
     lay(

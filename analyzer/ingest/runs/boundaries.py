@@ -92,13 +92,14 @@ def visit(folder: Folder, plan: Findings[R], make: Make[R]) -> None:
 def _own_runs(inner: Sequence[Folder], *, jobs_too: bool) -> Iterator[Folder]:
     """Directories below that are runs of their own: not named like a part, or several made by one library."""
     libraries: list[Folder] = []
+    numbered = _numbered_runs(inner)
     for child in inner:
         names = [*child.logs, *child.markers, *child.configs, *child.others, *(c.name for c in child.below)]
         if child.path.endswith("/plots/metrics"):
             continue  # DVCLive gives each metric a file, and each word of its name a directory
         if shapes.library_run(child.name, names):
             libraries.append(child)
-        elif not shapes.is_part(child.name):
+        elif child.name in numbered or not shapes.is_part(child.name):
             yield child
         else:
             below = [grandchild for grandchild in child.below if grandchild.holds_run_files]
@@ -108,6 +109,17 @@ def _own_runs(inner: Sequence[Folder], *, jobs_too: bool) -> Iterator[Folder]:
             yield from deeper
     if len(libraries) > 1:
         yield from libraries
+
+
+def _numbered_runs(inner: Sequence[Folder]) -> frozenset[str]:
+    """Names of directories that number runs; those of torchrun number ranks from 0, unpadded, and hold what each printed."""
+    numbers = [child for child in inner if child.name.isdecimal() and (child.logs or child.markers)]
+    names = {child.name for child in numbers}
+    padded = any(name.startswith("0") and len(name) > 1 for name in names)
+    logs = [log for child in numbers for log in child.logs]
+    if len(names) < 2 or (logs and all(shapes.is_stream(log) for log in logs)):
+        return frozenset()
+    return frozenset(names) if padded or "0" not in names else frozenset()
 
 
 def _visit_several(folder: Folder, plan: Findings[R], make: Make[R]) -> None:

@@ -20,7 +20,7 @@ from analyzer.lazy_regex import LazyRegex
 _ARCHIVE = LazyRegex(r"\.(?:gz|zst)$")
 _LOG = LazyRegex(r"(?i)\.(?:log|out|err|stdout|stderr|[oe]\d{3,12}(?:[.-]\d{1,6})?)(?:\.\d{1,3})?$|\d\.[oe]$")
 _ENDING = LazyRegex(r"(?i)\.(?:csv|tsv|txt|log|out)(?:\.gz|\.zst)?$")
-_LOG_NAME = LazyRegex(r"(?i)^(?:stdout|stderr|log\.rank\d+|nohup\.out|output)$")
+_LOG_NAME = LazyRegex(r"(?i)^(?:stdout|stderr|log\.rank\d+|workerlog\.\d+|nohup\.out|output)$")
 _MARKER = LazyRegex(
     r"^(?:events\.out\.tfevents\..*|.*\.tfevents|.*\.wandb|.*\.swanlab|trainer_state\.json|trainer_log\.jsonl|metrics\.csv|hparams\.yaml"
     r"|wandb-metadata\.json|mlflow\.db)$"
@@ -161,6 +161,18 @@ def is_role(name: str) -> bool:
     if place.rank is not None or place.local_rank is not None or place.node is not None:
         words = [re.sub(r"\d+$", "", word) for word in words]
     return all(_ROLE.match(word) for word in words)
+
+
+_STREAM = LazyRegex(r"(?i)^std(?:out|err)(?:\.(?:log|txt))?$")
+
+
+def is_stream(name: str) -> bool:
+    """Whether a file is named after an output stream, as launchers name what each process printed.
+
+    >>> is_stream("stderr.log"), is_stream("train.log")
+    (True, False)
+    """
+    return bool(_STREAM.match(name))
 
 
 def is_part(directory: str) -> bool:
