@@ -268,3 +268,37 @@ def test_rows_in_company_of_much_else_are_read(text, name, told):
 
 def test_a_search_whose_shares_stand_the_other_way_is_none():
     assert not read_text(glued("train 10{n} {v}e+00 0.750000 0.250000")).metrics.raw_names
+
+
+def test_redraws_of_a_bar_that_are_one_line_are_rows_of_their_own():
+    bar = "mot/dla |###      | train: [0][{n}/90]|Tot: 0:17:09 |ETA: 0:44:08 |loss {v} |hm_loss 1.5 |Data 0.024s(0.5s)"
+    run = read_text("".join(bar.format(n=n, v=v) for n, v in ((4, 2.5), (5, 2.25), (6, 2.0))) + "\n")
+    assert points(run, "loss") == [(4, 2.5), (5, 2.25), (6, 2.0)]
+
+
+def test_a_group_in_brackets_names_what_stands_behind_it():
+    text = glued("iter {n}: [D] real {v} fake 0.5  [G] fake 1.5 reg 0.25")
+    run = read_text(text)
+    assert points(run, "d_real") == BY_STEP
+    assert points(run, "g_fake") == [(1, 1.5), (2, 1.5), (3, 1.5)]
+    assert points(read_text(glued("[info] loss {v} acc 0.25")), "loss") == BY_EPOCH  # one may be a level
+
+
+def test_what_an_epoch_tells_beside_its_batches_is_a_mean():
+    form = "Train Epoch: {n} [0/400 (0%)]\tLoss: {v}\n====> Epoch: {n} Average loss: 2.5\n====> Test set loss: 4.5\n"
+    run = read_text("".join(form.format(n=n, v=v) for n, v in ((1, 3.5), (2, 1.5))))
+    assert points(run, "loss") == [(None, 3.5), (None, 1.5)]
+    assert points(run, "epoch/average_loss") == [(None, 2.5), (None, 2.5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("step 1 loss: 0.5\nstep 2 loss: 0.25\nChange of loss [8.5e-06] < tolerance [1e-05]\n", ["loss"]),
+        (glued("Worker:2 Train Epoch: {n}, data size 12000, worker avg loss: {v}"), ["worker_avg_loss"]),
+        (glued("Epoch: {n}/90\n Learning rate is set as: {v}\n loss: 0.5; acc: 5.0/9.0=0.5"), ["lr", "loss", "acc"]),
+        (glued("{{'PG_loss': array({v}, dtype=float32), 'total_loss': array(2.5, dtype=float32), 'weight_norm': array(2.5, dtype=float32)}}"), ["PG_loss", "total_loss", "weight_norm"]),
+    ],
+)  # fmt: skip
+def test_only_what_was_measured_is_a_series(text, names):
+    assert sorted(read_text(text).metrics.raw_names) == sorted(names)
