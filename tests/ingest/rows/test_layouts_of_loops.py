@@ -168,3 +168,13 @@ def test_signs_that_stand_where_names_do_name_nothing():
     )
 
     assert len(points(read_text(text), "loss")) == 5
+
+
+@pytest.mark.parametrize("strokes", ["|####|", ""])
+def test_full_bars_with_other_lines_between_are_those_of_epochs(strokes):
+    epoch = "100%{strokes} 24/24 [14:15<00:00,  3.24it/s, train_loss={v}]\n100%{strokes} 7/7 [00:27<00:00, 26.8it/s]\nsaved\n"
+    run = read_text("".join(epoch.format(strokes=strokes, v=v) for v in (4.5, 3.5, 2.5)))
+    assert points(run, "loss") == [(24, 4.5), (48, 3.5), (72, 2.5)]
+    # a redraw, also one that adds what was held out, is none
+    again = "100%{strokes} 24/24 [14:15<00:00,  3.24it/s, train_loss=4.5]\nsaved\n".format(strokes=strokes)
+    assert {step for step, _ in points(read_text(again * 3), "loss")} == {24}

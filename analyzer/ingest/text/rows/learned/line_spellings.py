@@ -22,8 +22,8 @@ _ODD = LazyRegex(
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|\((?:last |over )?\d{1,6} [a-z]|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|\d(?<=[ .]\d) ?[:=] ?\d?\.\d|\d(?<=[ .]\d\d) ?[:=] ?\d?\.\d|of (?:the )?best |oss: [a-z]|oss (?:\[|of )\d"
-    r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d|set as:? {1,2}\d|[a-zA-Z]\] [a-z]\w{0,20} -?\d{1,9}\.\d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr| is)(?: ?- ?)?\d|(?i:mae|mse|psnr|ssim|dice|auc)\d{1,9}\.\d|(?:---|===):? {0,3}-?\d|\d(?:step|iter|epoch)(?=[:,;| ])|\d%? -->? ?-?\d|\d%? -> ?-?\d|\bcur metric, [a-z]|ain \d{3,6} -?\d\.\d{3,12}e|\] - \| {0,9}\d|%WER \d|\d\) (?:INFO|WARNING|DEBUG): |\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
+    r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d|set as:? {1,2}\d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr|mae|MAE|mse|MSE|snr|SNR|sim|SIM|dice|auc|AUC| is)(?: ?- ?)?\d|---:? {0,3}-?\d|===:? {0,3}-?\d|\d(?:step|iter|epoch)(?=[:,;| ])|-> (?:(?<=[\d%] -> )|(?<=[\d%] --> ))-?\d|cur metric, [a-z]|ain \d{3,6} -?\d\.\d{3,12}e|\](?: - \| {0,9}\d| (?<=[a-zA-Z]\] )[a-z]\w{0,20} -?\d{1,9}\.\d)|%WER \d|\) (?<=\d\) )(?:INFO|WARNING|DEBUG): |\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -353,7 +353,7 @@ def plain_spelling(text: str) -> str:
     text = _IN_STROKES.sub(_norm_of, _ORDINAL.sub(r"\2 \1", _RUN_PAST.sub("  ", text)))
     text = _CHANGED.sub("", text) if "-> " in text else text
     text = plain_of_programs(text)
-    if len(_GROUP.findall(text)) > 1:  # a single one may be a level, or a tag
+    if text.count("] ") > 1 and len(_GROUP.findall(text)) > 1:  # a single one may be a level, or a tag
         text = _GROUP.sub(lambda m: _PART.sub(rf"{m[1]}_\1: ", m[2]), text)
     text = _NUMBER_FIRST.sub(r"\1\3 \2", text)
     text = _THRESHOLD.sub(_in_percent, _OVER_EPISODES.sub("eval reward: ", text))

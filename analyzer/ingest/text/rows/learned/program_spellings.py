@@ -41,9 +41,11 @@ def plain_of_programs(text: str) -> str:
     >>> plain_of_programs("cur metric, acc: 0.5, fps: 9.5")
     'eval metric, acc: 0.5, fps: 9.5'
     """
-    text = _SCORED_WORDS.sub(_of_words, _LOGGED.sub(" ", text))
+    text = _LOGGED.sub(" ", text) if "it/s]" in text else text
+    text = _SCORED_WORDS.sub(_of_words, text)
     text = _OF_VOICES.sub(r"epoch: \1, batch: \2, lr: \3, margin: \4, loss: \5, accuracy: \6%", text)
-    return _CURRENT.sub("eval metric, ", _SEARCHED.sub(_of_search, text))
+    text = _CURRENT.sub("eval metric, ", text) if "cur metric" in text else text
+    return _SEARCHED.sub(_of_search, text)
 
 
 def _of_words(match: re.Match[str]) -> str:
