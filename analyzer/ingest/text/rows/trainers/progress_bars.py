@@ -39,6 +39,8 @@ _BAR = LazyRegex(
 _SIGN = LazyRegex(r"%(?:\|| {1,2}(?=\d{1,12}/\d{1,12} \[\d))")
 """The sign of a bar; of one that was copied from a notebook the strokes are lost: ``10% 10/100 [00:01<00:09, 9.02it/s]``."""
 _STATED = LazyRegex(r"\b(?:global_)?step(?:: ?)?=(\d{1,15})(?:\.0{1,4})?(?![\w.])")
+_TITLED = LazyRegex(r"(?i)\b(?:global[ _])?step ?[:=] ?(\d{1,15})(?=[.,;|]? )")
+"""The step that a bar is titled with: ``Step: 15. Epoch: 1/100. Iteration: 8/8. loss: 2.5: 100%|``."""
 # torchtune puts epoch and step before the title: "1|10|Loss: 1.25:  10%|..."
 _TORCHTUNE = LazyRegex(r"(?:^|\s)\d{1,6}\|(\d{1,12})\|$")
 _EVALUATION = LazyRegex(r"(?i)\b(?:val(?!ue)|eval|test|predict|sanity|infer)")
@@ -138,7 +140,7 @@ class ProgressBars:
         at, of = int(bar["at"]), int(bar["of"])
         if before := _TORCHTUNE.search(line.raw, max(0, bar.start() - 24), bar.start()):
             step = int(before[1])
-        elif stated := _STATED.search(bar["rest"]):
+        elif stated := _STATED.search(bar["rest"]) or _TITLED.search(bar["title"]):
             step = int(stated[1])
         elif epoch is not None:
             step = self._starts.step(at, max(epoch - (self._base or 0), 0), of)
