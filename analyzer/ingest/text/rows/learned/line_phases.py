@@ -15,6 +15,7 @@ from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.rows.learned.line_fields import Field
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, in_english, may_be_held_out
 from analyzer.ingest.text.rows.learned.line_places import slot_at
+from analyzer.ingest.text.rows.learned.line_spellings import NUMBER
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity, words_of
 from analyzer.model.score_words import read_score
@@ -255,3 +256,30 @@ def part_told(piece: str, ahead: str) -> str:
         return part
     of = match["of"].lower()
     return part if says_no_quantity(of) or read_name(of).quantity else f"{part}_{of}"
+
+
+_PHASE_COLUMNS = LazyRegex(
+    r"(?i)^(?:metrics?|name|quantity)?[\s|]{2,40}(train(?:ing)?)[\s|]{1,40}(val(?:id(?:ation)?)?|test|dev|eval)[\s|]{0,40}$"
+)
+_UNDER_PHASES = LazyRegex(
+    rf"^[\s|]{{0,20}}([A-Za-z][\w@/.-]{{0,30}}(?: [A-Za-z][\w@/.-]{{0,30}}){{0,3}}) ?:?[\s|]{{1,40}}({NUMBER})%?[\s|]{{1,40}}({NUMBER})%?[\s|]{{0,40}}$"
+)
+
+
+def phase_columns(text: str) -> tuple[str, str] | None:
+    """The two phases over the columns of a table whose rows are quantities.
+
+    >>> phase_columns("Metric   | Train  | Val"), phase_columns("train val")
+    (('Train', 'Val'), None)
+    """
+    match = _PHASE_COLUMNS.match(text)
+    return None if match is None else (match[1], match[2])
+
+
+def under_phases(text: str, phases: tuple[str, str]) -> str:
+    """A row of such a table with the phase beside each number; other lines as they are.
+
+    >>> under_phases("Loss   | 0.5  | 0.6", ("train", "val")), under_phases("Epoch 2/5", ("train", "val"))
+    ('train Loss: 0.5, val Loss: 0.6', 'Epoch 2/5')
+    """
+    return _UNDER_PHASES.sub(rf"{phases[0]} \1: \2, {phases[1]} \1: \3", text)

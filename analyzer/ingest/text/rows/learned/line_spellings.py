@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 
-from analyzer.ingest.text.rows.learned.program_spellings import plain_of_programs
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import says_no_quantity, word_set
 
@@ -352,7 +351,7 @@ def plain_spelling(text: str) -> str:
         text = _IN_TURN.sub(r"\1: ", text)
     text = _IN_STROKES.sub(_norm_of, _ORDINAL.sub(r"\2 \1", _RUN_PAST.sub("  ", text)))
     text = _CHANGED.sub("", text) if "-> " in text else text
-    text = plain_of_programs(text)
+    text = _of_programs(text)
     if text.count("] ") > 1 and len(_GROUP.findall(text)) > 1:  # a single one may be a level, or a tag
         text = _GROUP.sub(lambda m: _PART.sub(rf"{m[1]}_\1: ", m[2]), text)
     text = _NUMBER_FIRST.sub(r"\1\3 \2", text)
@@ -382,6 +381,19 @@ def plain_spelling(text: str) -> str:
     text = _beside_phases(text)
     text = _IN_BRACKETS.sub(_each, _AT_ONCE.sub(_each, text))
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
+
+
+def _of_programs(text: str) -> str:
+    """A row of a single program as it means it."""
+    if not (text.startswith("train ") or any(mark in text for mark in _OF_PROGRAMS)):
+        return text
+    from analyzer.ingest.text.rows.learned.program_spellings import plain_of_programs  # noqa: PLC0415  (few logs hold one)
+
+    return plain_of_programs(text)
+
+
+_OF_PROGRAMS = ("%WER ", "] - |", "cur metric", ") INFO: ", ") WARNING: ", ") DEBUG: ")
+"""What rows of single programs hold."""
 
 
 def _beside_phases(text: str) -> str:

@@ -14,8 +14,6 @@ values that a line calls the best or the last. How many rows were read this way 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Learnable, LogLine, LogState
 from analyzer.ingest.text.prefixes import peel
@@ -30,15 +28,20 @@ from analyzer.ingest.text.rows.learned.bare_rows import (
     BareRows,
     measures,
     play_each_other,
+    sums_costs_up,
 )
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
-from analyzer.ingest.text.rows.learned.line_phases import TRAINING_HEADING, heads_evaluation
+from analyzer.ingest.text.rows.learned.line_phases import (
+    TRAINING_HEADING,
+    heads_evaluation,
+    phase_columns,
+    under_phases,
+)
 from analyzer.ingest.text.rows.learned.line_places import Place
 from analyzer.ingest.text.rows.learned.numbered_lines import NumberedLines
-from analyzer.ingest.text.rows.learned.phase_columns import phase_columns, under_phases
 from analyzer.ingest.text.rows.learned.quantities import is_speed
 from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
@@ -54,7 +57,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     read_values,
 )
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, names_host_memory, names_memory, read_name
+from analyzer.model.name_words import is_score, names_host_memory, read_name
 
 MAX_CHARACTERS = 4_000
 """Characters of a line that are looked at; lines of loops are far shorter."""
@@ -93,16 +96,6 @@ _CUT_BAR = LazyRegex(r"(?<=[\w.]), [\w/.-]{1,60}=[^\s,\[\]]{0,40}$")
 
 _BESIDE_BEST = LazyRegex(r"(?i)[\w)%]\W{1,12}best[ _-]?[a-z]")
 """Behind other values of a row, the best of one so far: ``Loss: 0.5, mIoU: 0.25, Best_mIoU: 0.5``."""
-
-
-def _sums_costs_up(values: Mapping[str, float]) -> bool:
-    """Whether a line tells a time and a memory and nothing else, as at the end of a part of the work.
-
-    >>> _sums_costs_up({"time": 12.0, "gpu_mem": 0.5}), _sums_costs_up({"mem": 0.5}), _sums_costs_up({"time": 12.0})
-    (True, False, False)
-    """
-    memory = [name for name in values if names_memory(name)]
-    return 0 < len(memory) < len(values) and all(name in memory or names_time(name) for name in values)
 
 
 def _all_whole(values: dict[str, float]) -> bool:
@@ -237,7 +230,7 @@ class TemplateRows(Learnable):
             where = Where(int(counted(numbers[row.place.step])) if row.place.step >= 0 else None)
             return self._once_seen(template, values, where, line, log, MAX_TEMPLATES)
         if not row.place:
-            return not _sums_costs_up(values) and self._without_place(template, row, values, line, log)
+            return not sums_costs_up(values) and self._without_place(template, row, values, line, log)
         if not row.sure:
             if not row.told:
                 self._set_heading(row.place, numbers, line, log)

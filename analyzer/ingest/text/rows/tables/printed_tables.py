@@ -29,7 +29,6 @@ from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
-from analyzer.ingest.text.rows.tables.table_frames import without_bar, without_stars
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
 from analyzer.model.score_words import read_score
@@ -102,7 +101,6 @@ _SAMPLES = "support"
 """The last column of a report by classes: how many samples each has."""
 
 _MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_like"})
-
 
 _CLASS = frozenset({"class", "classes", "category", "categories", "class_name", "category_name", "label"})
 
@@ -184,11 +182,9 @@ def find_head(text: str) -> Head | None:
     >>> find_head("the train_loss and the valid_loss of step 3") is None
     True
     """
-    if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS or "%|" in text:
+    if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS or "%|" in text or _VALUE.search(text):
         return None  # a progress bar, of which there are ten thousands, has strokes as well
-    if _VALUE.search(text):
-        return None
-    text = _EVALUATIONS.sub("\t", _HASH.sub(" ", without_stars(without_bar(text)).translate(_STROKES)))
+    text = _EVALUATIONS.sub("\t", _HASH.sub(" ", _unframed(text).translate(_STROKES)))
     if _TWO_COUNTERS.match(text):
         return _head(list(_WORDS.finditer(text)), text, sure=True)
     spaced = "|" in text or "\t" in text or "  " in text.strip() or "," in text
@@ -250,8 +246,15 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     return result if columned and not losses and len(scores) > 1 and names[0] not in _OTHERS else None
 
 
+def _unframed(text: str) -> str:
+    if not (text.startswith("[") or "***" in text):
+        return text
+    from analyzer.ingest.text.rows.tables.table_frames import unframed  # noqa: PLC0415  (few logs have one)
+
+    return unframed(text)
+
+
 def _is_columned(text: str) -> bool:
-    """Whether names are parted as those of columns are, and no words of a sentence."""
     bare = text.strip()
     return "|" in text or "\t" in text or "  " in bare or ("," in bare and " " not in bare)
 
@@ -346,7 +349,7 @@ class _Table(WritesAtOnce):
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
-        text = _LENGTHS.sub("", without_bar(line.text).translate(_STROKES))
+        text = _LENGTHS.sub("", _unframed(line.text).translate(_STROKES))
         if "," in text:
             text = self._with_points(text)
         if "|" in text:

@@ -9,19 +9,12 @@ _BAR_AHEAD = LazyRegex(r"^\[[-=># ]{0,20}(?:\d{1,3}% {0,20}|-{3,20})[-=># ]{0,20
 _STARS = LazyRegex(r"^\s{0,4}\*{3,40} ?(?=\w[^*]{8,300}\*{3,40}\s{0,4}$)|(?<=\w) ?\*{3,40}\s{0,4}$")
 
 
-def without_bar(text: str) -> str:
-    """A line of a table with blanks in place of the bar before it.
+def unframed(text: str) -> str:
+    """A line of a table with blanks in place of the bar before it, and without the stars that set a head off.
 
-    >>> without_bar("[   10%      ]     1   0.25"), without_bar("[1] 0.25")
+    >>> unframed("[   10%      ]     1   0.25"), unframed("[1] 0.25")
     ('                   1   0.25', '[1] 0.25')
-    """
-    return _BAR_AHEAD.sub(lambda match: " " * len(match[0]), text) if text.startswith("[") else text
-
-
-def without_stars(text: str) -> str:
-    """A head without the stars that set it off.
-
-    >>> without_stars("***train_loss,valid_loss***"), without_stars("a *** b")
+    >>> unframed("***train_loss,valid_loss***"), unframed("a *** b")
     ('train_loss,valid_loss', 'a *** b')
     """
-    return _STARS.sub("", text) if "***" in text else text
+    return _STARS.sub("", _BAR_AHEAD.sub(lambda match: " " * len(match[0]), text))
