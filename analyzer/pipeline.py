@@ -343,15 +343,18 @@ def _says_less(finding: Finding, listed: Sequence[Finding], status: str) -> int:
     """2 for what hardly comes into question beside how the run ended, 1 for what explains no fault.
 
     Beside an end that is plain to see, a course that no rule finds fault with is no more than a guess, and so is what words alone
-    suggest of a log that was cut off, or other runs of one whose end somebody wrote down.
+    suggest of a log that was cut off, or whose complaint is known to be harmless, or other runs of one whose end somebody wrote down.
     """
     ordinary = finding.cause.kind in ORDINARY
     is_weak = finding.probability < REPORTED or finding.by_likeness
     enough = min(REPORTED, finding.probability)
     ends = [each for each in listed if each.cause.kind == "lifecycle" and each.probability >= enough]
     is_cut = finding.words_only and any(each.cause.id == "log-truncated" for each in ends)
+    is_noise = finding.words_only and any(
+        each.cause.kind == "benign" and each.probability >= LIKELY and not each.words_only for each in listed
+    )
     is_told = finding.by_likeness and any(each.probability >= LIKELY for each in ends)
-    hardly = (status == "interrupted" or is_cut or is_told) and is_weak and not ordinary
+    hardly = (status == "interrupted" or is_cut or is_noise or is_told) and is_weak and not ordinary
     if hardly or says_less_than_end(finding, listed):
         return 2
     return int(finding.is_remark if status in {"failed", "degraded"} else ordinary)

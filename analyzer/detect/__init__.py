@@ -12,6 +12,7 @@ from analyzer.detect.likeness.answer import likeness
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.guard import STRICT, Guard
 from analyzer.model.run import Run
+from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
 
 __all__ = ["DETECTORS", "Detector", "FactWriter", "RunView", "run_detectors"]
@@ -36,6 +37,13 @@ def _of(
 
 def _rows(run: Run) -> object:
     return len(run.metrics)
+
+
+def _scored(run: Run) -> object:
+    """Whether something is logged that tells how good answers are, or answers themselves are shown."""
+    return run.events.of("empty_prediction") or any(
+        read_score(name).better or "snr" in name or "sdr" in name for name in run.metrics.names
+    )
 
 
 DETECTORS: tuple[Detector, ...] = (
@@ -88,6 +96,7 @@ DETECTORS: tuple[Detector, ...] = (
     _of("scores", "curves.heldout.scores", "signal.score.", _rows, policies=False),
     _of("tasks", "curves.heldout.tasks", "signal.tasks.", lambda run: run.events.of("task_scores") or any("forget" in name or "bwt" in name for name in run.metrics.names), policies=False),
     _of("kept_scores", "curves.heldout.kept_scores", "signal.score.", _rows, policies=False),
+    _of("last_row", "curves.heldout.last_row", "signal.last.", _scored, policies=False),
     _of("adversaries", "curves.players.adversaries", "signal.gan.", _rows, policies=False),
     _of("collapse", "curves.players.collapse", "signal.collapse.", _rows, policies=False),
     _of("rate_range", "setup.rate_range", "config.rate.", policies=False),

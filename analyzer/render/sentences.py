@@ -101,7 +101,8 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
     """The opening; None where one cause is more probable than not."""
     found = diagnosis.headline
     if diagnosis.findings and diagnosis.findings[0].by_likeness:
-        return _by_likeness(diagnosis.findings)
+        is_fault = diagnosis.status not in {"insufficient", "healthy"} or diagnosis.first_failure is not None
+        return _by_likeness(diagnosis.findings, is_fault=is_fault)
     if found is None or found.level == "cause":
         return None
     rows = [
@@ -127,8 +128,11 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
     return Opening(head, tuple(rows), leads)
 
 
-def _by_likeness(findings: Sequence[Finding]) -> Opening:
-    """What labelled runs alike turned out to be, and what rules found beside it."""
+def _by_likeness(findings: Sequence[Finding], *, is_fault: bool) -> Opening:
+    """What labelled runs alike turned out to be, and what rules found beside it.
+
+    ``is_fault`` tells that there is something to explain; of a run in which nothing wrong was seen others say what might be.
+    """
     ids = {line.id for finding in findings for line in finding.evidence}
     what = "runs with such numbers" if LIKENESS in ids else "logs with such words"
     alike = [f for f in findings if any(line.id in OF_LABELLED_RUNS for line in f.evidence)]
@@ -139,6 +143,8 @@ def _by_likeness(findings: Sequence[Finding]) -> Opening:
     ]
     if ALIKE in ids:
         return Opening(f"no cause stands out; by rules and by labelled {what} the likeliest", tuple(rows))
+    if not is_fault:
+        return Opening(f"no rule finds a fault; labelled {what} that had one turned out to be", tuple(rows))
     return Opening(f"no rule explains it; labelled {what} turned out to be", tuple(rows))
 
 

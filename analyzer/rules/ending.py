@@ -44,3 +44,18 @@ def judged_training(facts: Mapping[str, Scalar]) -> str:
         said = f"training {judged} of {count} in this log, the last with rows enough"
     poor = facts.get("run.trainings_poor", 0)
     return f"{said}; {poor} of the others ended no better than begun" if poor else said
+
+
+def little_seen(facts: Mapping[str, Scalar]) -> str:
+    """What the little shows that was seen of a run of which nothing can be said."""
+    if "signal.trace.window_s" in facts:
+        return "nothing slow was seen in the trace, which does not tell whether the run learns"
+    if facts.get("signal.trace.traces"):
+        return "the trace holds too little of a device to judge its speed"
+    if facts.get("event.warning_line.seen") is True:
+        return "the log holds warnings and nothing else that is known, and no failure among them"
+    if facts.get("event.error_line.seen") is True:
+        return "a line reads like an error that no rule knows, and too little else was seen"
+    if facts.get("failure.root_seen") is True:
+        return "a line reports a failure that no rule explains, and too little else was seen"
+    return "nothing wrong was seen, but too little to call it healthy"

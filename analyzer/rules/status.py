@@ -10,7 +10,7 @@ from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, counted, word_for
 from analyzer.record import NamedTuple
 from analyzer.rules.calibration import told
-from analyzer.rules.ending import crash_sign, troubled_end
+from analyzer.rules.ending import crash_sign, little_seen, troubled_end
 from analyzer.rules.gates import holds
 from analyzer.rules.health import Health
 from analyzer.rules.shape_line import POOLED, anomalous_shape
@@ -316,19 +316,10 @@ def _too_little(seen: Outcome, tests: Health, facts: Mapping[str, Scalar], ended
         words, decides = found.doubts[0]
         return f"{words}; what would decide: {decides}"
     first = f"{ended[0].cause.title}; otherwise " if ended else ""
-    text = "nothing wrong was seen, but too little to call it healthy"
-    if facts.get("event.error_line.seen") is True:
-        text = "a line reads like an error that no rule knows, and too little else was seen"
-    if facts.get("event.warning_line.seen") is True:
-        text = "the log holds warnings and nothing else that is known, and no failure among them"
-    if "signal.trace.window_s" in facts:
-        text = "nothing slow was seen in the trace, which does not tell whether the run learns"
-    elif facts.get("signal.trace.traces"):
-        text = "the trace holds too little of a device to judge its speed"
     of_players = facts.get("signal.loss.of_players", 0)
     if isinstance(of_players, int) and of_players >= ENOUGH_POINTS:
         return f"{first}nothing wrong was seen in {of_players} points of {_PLAYERS}"
-    return f"{first}{text}: needs {', '.join(seen.missing)}"
+    return f"{first}{little_seen(facts)}: needs {', '.join(seen.missing)}"
 
 
 _PLAYERS = (

@@ -157,7 +157,30 @@ def masks_of_255() -> RunMaker:
     return RunMaker().log({"loss": [2.0, -20.0, -90.0], "val_iou": [0.8, 2.5, 7.0]})
 
 
+def one_row() -> RunMaker:
+    columns = {
+        "psnr": 24.0,
+        "val_psnr": 9.5,
+        "F1_0": 0.97,
+        "F1_1": 0.0,
+        "vq_loss": 9.0,
+        "ppl_0": 1.01,
+        "ppl_1": 1.0,
+    }
+    maker = RunMaker().log({name: [value] for name, value in columns.items()}, first=9000)
+    for line in range(20, 26):
+        maker.event("empty_prediction", line=line, role="info")
+    return maker
+
+
+def target_of_zero() -> RunMaker:
+    """A percentage error that one target of 0 makes infinite."""
+    return RunMaker().log({"loss": [2.0, 1.5, 1.2], "test_mape": [0.2, float("inf"), 0.1]})
+
+
 RUNS = (
+    one_row,
+    target_of_zero,
     no_episode,
     masks_of_255,
     tasks_in_turn,

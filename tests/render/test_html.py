@@ -264,7 +264,7 @@ def test_where_no_rule_speaks_the_page_gives_candidates_and_a_fix_with_its_condi
     candidate = first._replace(evidence=(first.evidence[0]._replace(id=LIKENESS),), probability=0.4)
     page = render_html(replace(found.diagnosis, status="insufficient", findings=(candidate,)))
 
-    assert "No rule explains it" in page
+    assert "No rule finds a fault" in page
     assert f"Fix, if it is {candidate.cause.id}: " in page
     assert "Fix 1: " not in page
 

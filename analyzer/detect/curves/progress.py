@@ -24,7 +24,7 @@ from analyzer.detect.curves.score_gains import (
     unit_of,
 )
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model, has_floor, long_enough
-from analyzer.detect.curves.trend import Trend, trend
+from analyzer.detect.curves.trend import SCATTER_POINTS, Trend, trend
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
@@ -54,6 +54,9 @@ BACK = 0.8
 
 ROSE, ROSE_POINTS = 1.5, 8
 """Half again above the best level and there to the end, from eight points on."""
+
+ROSE_HELD_OUT = 1.25
+"""A quarter above the first evaluation, as no two of one model are."""
 
 REGAINED_ROWS = 3
 """Three rows before a high one, of which two are needed, and three after it: one alone on either side may be a batch."""
@@ -140,7 +143,8 @@ def detect(view: RunView, out: FactWriter) -> None:
         _begins(out, view, loss[0])
         batches = held_out is None and loss[1].of_few_batches() and begins_in_the_middle(view, loss[0])
         if not batches and not view.once(grow_from_row_to_row):
-            _breaks(out, *loss, grows_with_score=scored_best_at_end(view))
+            scatters = _like_batches(loss[1].values) and not _rose_too(held_out)
+            _breaks(out, *loss, grows_with_score=scored_best_at_end(view), scatters=scatters)
         _level_change(out, view, *loss)
         anew, refs = began_anew(view, *loss, None if held_out is None else held_out[0])
         out.put("began_anew", anew, refs)
@@ -255,7 +259,9 @@ def _turned(values: Values) -> bool:
     return back >= TURNED_SHARE * float(values[0] - values[low]) and back > TURNED_OVER_NOISE * before
 
 
-def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score: bool) -> None:
+def _breaks(
+    out: FactWriter, series: Series, numbers: Trend, *, grows_with_score: bool, scatters: bool
+) -> None:
     """Where the loss left its course; only for losses that are positive throughout.
 
     Args:
@@ -263,12 +269,14 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
         series: The finite training losses.
         numbers: Their levels.
         grows_with_score: Whether a score rises to its best meanwhile, so that a loss above its first is no break.
+        scatters: Whether its rows differ as single batches do, so that an end above the first says nothing.
     """
     values, refs = numbers.values, ends_of(series)
     if values.size < 3 or float(values.min()) < 0:
         return
     level = max(ABOVE * numbers.first, numbers.first + numbers.margin)
-    out.put("above_start", numbers.last > level and _stays(values, level) and not grows_with_score, refs)
+    above = numbers.last > level and _stays(values, level) and not scatters
+    out.put("above_start", above and not grows_with_score, refs)
     # Of a long curve single points scatter; of a short one the first is where it began.
     base = numbers.first if values.size >= MANY else min(float(values[0]), float(median_of(values[:3])))
     peak = int(numbers.smooth.argmax())
@@ -311,6 +319,21 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
             swing >= SWING and turns >= 0.5 and float(median_of(half)) >= SWING_LEVEL * numbers.first,
             refs,
         )
+
+
+def _like_batches(values: Values) -> bool:
+    """Whether so few rows that their scatter is unknown turn back below what they rose to: a batch may cost twice what another does.
+
+    >>> [_like_batches(np.array(rows)) for rows in ([150.0, 330.0, 210.0], [150.0, 210.0, 330.0], [1.0, 9.0, 8.0])]
+    [True, False, False]
+    """
+    few = values.size < SCATTER_POINTS and float(values.max()) < EXPLODED * float(values[0])
+    return few and bool((np.diff(values) < 0).any())
+
+
+def _rose_too(held_out: tuple[Series, Trend] | None) -> bool:
+    """Whether held-out data, which are no single batch, end a quarter above their first loss."""
+    return held_out is not None and held_out[1].last >= ROSE_HELD_OUT * held_out[1].first > 0
 
 
 def _stays(values: Values, level: float) -> bool:

@@ -9,13 +9,16 @@ from analyzer.detect.curve import has_steps, spacing
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
-from analyzer.model.tables import Series
+from analyzer.model.tables import NULL_INT, Series
 
 EPOCHS, STEPS = 2.0, 300
 """Two epochs, or three hundred steps, after which a model that learns at all has left its start."""
 
 LATE_EPOCH = 3
 """A log whose first counter of epochs shows the third or a later one lacks its beginning."""
+
+TRAINED_STEPS = 1000
+"""Steps, or ``LATE_EPOCH`` epochs, after which a model that learns at all does not answer as an untrained one."""
 
 LATE_START, LATE_ROWS = 1000, 50
 """A log whose first point is that late, or has room for so many rows before it, shows no beginning."""
@@ -63,6 +66,19 @@ def begins_in_the_middle(view: RunView, series: Series) -> bool:
     rows = LATE_EPOCH if _by_epoch(view, series) else LATE_ROWS
     late = first >= LATE_START or (usual is not None and first >= rows * usual)
     return late or min(epochs, default=0) >= LATE_EPOCH
+
+
+def is_late(view: RunView) -> bool | None:
+    """Whether the last row stands behind so many epochs or steps that no untrained model made it; None if nothing counts them."""
+    epochs = view.finite("epoch")
+    reached = [each for end in view.run.log_ends for each in (end.epoch, end.first_epoch) if each is not None]
+    if epochs is not None:
+        reached.append(int(epochs.value.max()))
+    steps = view.run.metrics.step
+    last = int(steps.max()) if steps.size else NULL_INT
+    if not reached and last == NULL_INT:
+        return None
+    return max(reached, default=0) >= LATE_EPOCH or last >= TRAINED_STEPS
 
 
 def continues_a_model(view: RunView) -> bool:

@@ -81,6 +81,9 @@ _LOST_IN_HANDSHAKE = frozenset(
 )
 _HANDSHAKE = LazyRegex(r"[/\\]multiprocessing[/\\](?:reduction|spawn|forkserver|popen_\w{1,20})\.py$")
 
+_EMPTY_PICKLE = "Ran out of input"
+"""What pickle says of a pipe, or a file, in which nothing is."""
+
 _LOST_PEER = frozenset({"BrokenPipeError", "ConnectionAbortedError", "ConnectionResetError", "EOFError"})
 _PIPE = LazyRegex(r"[/\\]multiprocessing[/\\]connection\.py$")
 
@@ -157,13 +160,14 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
 def handshake(event: Event) -> bool:
     """Whether parent and child of ``multiprocessing`` lost one another while the child was handed its arguments.
 
-    The parent then finds its pipe broken, the child finds it empty or cut short; neither is a peer or a checkpoint.
+    The parent then finds its pipe broken, the child finds it empty or cut short; neither is a peer or a checkpoint. Where both write
+    at once, frames of the parent stand above the exception of the child.
     """
-    lost = event.fields.get("exception") in _LOST_IN_HANDSHAKE
-    return (
-        lost
-        and _HANDSHAKE.search(str(event.fields.get("raised_in", event.fields.get("file", "")))) is not None
-    )
+    if event.fields.get("exception") not in _LOST_IN_HANDSHAKE:
+        return False
+    is_mixed = event.fields.get("interleaved") is True and event.fields.get("message") == _EMPTY_PICKLE
+    place = str(event.fields.get("raised_in", event.fields.get("file", "")))
+    return is_mixed or _HANDSHAKE.search(place) is not None
 
 
 def lost_pipe(event: Event) -> bool:
@@ -207,11 +211,18 @@ def missing_in(event: Event) -> str | None:
 
 
 def unread_picture(event: Event) -> bool:
-    """Whether a function that reads data was handed None for a picture, as OpenCV returns it without a word."""
+    """Whether a function that reads data was handed None for a picture, as OpenCV returns it without a word.
+
+    In a worker of a loader every function does, whatever it is called.
+    """
+    reads = (
+        event.fields.get("phase") == "data_loading"
+        or _READS_PICTURES.search(str(event.fields.get("function", ""))) is not None
+    )
     return (
-        raised_at(event) == OWN
+        reads
+        and raised_at(event) == OWN
         and _WITHOUT_PICTURE.search(str(event.fields.get("message", ""))) is not None
-        and _READS_PICTURES.search(str(event.fields.get("function", ""))) is not None
     )
 
 

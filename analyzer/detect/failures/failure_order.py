@@ -26,6 +26,7 @@ from analyzer.detect.failures.following import (
     uncaught,
 )
 from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import Event, Scalar
 from analyzer.record import dataclass
 from analyzer.vocabulary.events import FAMILIES, event_specs
@@ -83,6 +84,8 @@ VAIN_CALLS = 3
 LINES_GONE_ON = 2
 """Lines after the last of them that show that the program went on."""
 
+_OF_A_JOB = LazyRegex(r"\bline \d{1,6}: {1,4}\d{1,9} [A-Z]")  # what a shell says of a program that it started
+
 BURST_LINES = 300
 """Lines between two tracebacks of one failing job: those of eight ranks with 30 frames each lie closer. A
 process that printed more than that before its next error had survived the earlier one."""
@@ -133,6 +136,12 @@ class Failure:
         """Whether it is the launcher's report of the process that ended first, and not one that was told to end."""
         codes = [event.fields.get("exitcode") for event in self.events if event.kind == "torchrun_failure"]
         return any(code not in {None, -15} for code in codes)
+
+    @property
+    def is_after_its_end(self) -> bool:
+        """Whether a shell or a launcher tells of a program that crashed or was ended: what stands above came before."""
+        crashed = self.family == "device" and self.kinds <= {"launcher_exit_code"}
+        return crashed or _OF_A_JOB.search(self.speaker.text) is not None
 
     @property
     def is_late_writer(self) -> bool:
@@ -189,7 +198,7 @@ def earlier(first: Failure, second: Failure) -> bool | None:
     elif (
         first.place[:2] == second.place[:2]
         and first.is_late_writer == second.is_late_writer
-        and first.rank == second.rank
+        and (first.rank == second.rank or first.is_after_its_end or second.is_after_its_end)
     ):
         return first.place < second.place
     if first.is_late_writer != second.is_late_writer:
@@ -313,7 +322,7 @@ def _failures(view: RunView) -> list[Failure]:
             by_line.setdefault((event.ref.source, event.ref.line), []).append(event)
     _join_messages(by_line)
     join_reports(by_line)
-    word = LaunchersWord.of(view.events("launcher_kill"))
+    word = LaunchersWord.of([*view.events("launcher_kill"), *view.events("mpi_abort")])
     found: list[Failure] = []
     for events in by_line.values():
         times = [began for event in events if (began := _began_s(event)) is not None]

@@ -65,10 +65,11 @@ class Following:
         self._ends = ends
         self._last: dict[tuple[int, int], int] = {}
         self._lines: dict[tuple[int, int], list[int]] = {}
+        self._told: dict[tuple[int, int], list[int]] = {}
         self._exceptions: dict[tuple[int, int], list[int]] = {}
         self._last_parsed: dict[tuple[int, int], int] = {}
         self._last_ends: dict[tuple[tuple[int, int], bool, bool], int] = {}
-        self._longest: dict[tuple[int, int], list[int]] = {}
+        self._longest: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
         self._stopped: dict[tuple[int, int], int] = {}
         self._cells: dict[tuple[int, int], list[int]] = {}
         self._notebooks: set[tuple[int, int]] = set()
@@ -78,6 +79,7 @@ class Following:
         for failure in failures:
             file, line = failure.place[:2], failure.place[2]
             self._last[file] = line
+            self._told.setdefault(file, []).append(line)
             if failure.kinds & OF_SCHEDULERS:
                 self._stopped[file] = line
             in_cell = failure.raised.get("in_cell") is True
@@ -106,18 +108,19 @@ class Following:
         return _after(self._exceptions.get(failure.place[:2], []), failure.place[2])
 
     def longest_gap(self, failure: Failure) -> int:
-        """Most lines from a failure on, to the next cause of its file or from whatever fails last to the end of the log."""
+        """Most lines without a failure, from one on to the last cause of its file or from whatever fails last to the end of the log."""
         file, line = failure.place[:2], failure.place[2]
-        lines = self._lines.get(file, [])
-        at = bisect_right(lines, line)
-        below = max(lines[at] - line, self._gaps(file)[at]) if at < len(lines) else 0
+        told, longest = self._gaps(file)
+        at = bisect_right(told, line)
+        below = max(told[at] - line, longest[at]) if at < len(told) else 0
         return max(below, self._ends.get(file[1], 0) - self._last[file])
 
-    def _gaps(self, file: tuple[int, int]) -> list[int]:
-        """Most lines between two neighbouring causes, from each cause of a file on."""
+    def _gaps(self, file: tuple[int, int]) -> tuple[list[int], list[int]]:
+        """Lines that tell of a failure, to the last cause of a file, and from each on the most lines between two neighbours."""
         if file not in self._longest:
-            between = [second - first for first, second in pairwise(self._lines[file])]
-            self._longest[file] = [*accumulate([0, *reversed(between)], max)][::-1]
+            told = self._told[file][: bisect_right(self._told[file], max(self._lines.get(file, [0])))]
+            between = [second - first for first, second in pairwise(told)]
+            self._longest[file] = told, [*accumulate([0, *reversed(between)], max)][::-1]
         return self._longest[file]
 
     def ended_anew(self, failure: Failure) -> bool:

@@ -8,7 +8,7 @@ the report holds the time at which the launcher looked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from analyzer.model.tables import Event
 from analyzer.record import NamedTuple
@@ -34,9 +34,11 @@ class LaunchersWord(NamedTuple):
     # processes that the launcher itself killed, because they did not end when told to: the lines that say so, by source and
     # process id
     forced: Mapping[tuple[int, int], Event] = {}
+    # where a call of MPI failed, by source: MPI then ends its processes, and the scheduler kills what is left
+    failed_calls: Mapping[int, int] = {}
 
     @classmethod
-    def of(cls, events: Iterable[Event]) -> LaunchersWord:
+    def of(cls, events: Sequence[Event]) -> LaunchersWord:
         """Collect it from the events of a run."""
         return cls(
             {
@@ -45,11 +47,15 @@ class LaunchersWord(NamedTuple):
                 if event.kind == "launcher_kill"
                 and "forced_by" in event.fields
                 and (pid := _pid(event)) is not None
-            }
+            },
+            {event.ref.source: event.ref.line or 0 for event in events if event.fields.get("call")},
         )
 
-    def killed(self, events: Iterable[Event]) -> bool:
+    def killed(self, events: Sequence[Event]) -> bool:
         """Whether a line reports the end of a process that the launcher killed."""
+        kills = [event.ref for event in events if event.kind == "sigkill"]
+        if any((ref.line or 0) > self.failed_calls.get(ref.source, ref.line or 0) for ref in kills):
+            return True
         pids = ((event.ref.source, _pid(event)) for event in events if event.kind in REPORTS | SEEN_ENDING)
         return any((source, pid) in self.forced for source, pid in pids)
 

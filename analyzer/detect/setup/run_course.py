@@ -255,7 +255,7 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     died = [event for event in of_last_attempt(view, *ENDINGS) if _is_end(view, event)]
     if code == 0 and died:
         return None, []
-    raised = [event for event in died if event.kind == "python_traceback"]
+    raised = _that_ended(view, [event for event in died if event.kind == "python_traceback"])
     if code is not None:
         return code == 0, event_refs(
             raised[:1]
@@ -267,6 +267,12 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
         return True, event_refs(ended_well[-1:])
     last = _written_once_at_end(view)
     return (True, [last]) if last is not None else (None, [])
+
+
+def _that_ended(view: RunView, raised: list[Event]) -> list[Event]:
+    """Those of some exceptions that were no survived ones; all of them where nothing parts them."""
+    ended = {event.ref for failure in order_of(view).failures for event in failure.events}
+    return [event for event in raised if event.ref in ended] or raised
 
 
 def _written_once_at_end(view: RunView) -> SourceRef | None:

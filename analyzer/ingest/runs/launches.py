@@ -9,6 +9,7 @@ and so does one that a launcher restarts, or that should have gone on from a che
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -28,9 +29,19 @@ LINES_OF_A_LAUNCH, LINES_IF_KNOWN = 20, 5
 """Lines that a launch has printed, at least, if it is to be more than words of the one before it; fewer will do where its
 first line is known to begin a launch."""
 
+NEARLY = 0.5
+"""Part of the lines above the first failure of a launch that the next one has printed at least: the lines of the failure are among them."""
+
 _ENDS = frozenset({"root_candidate", "cascade", "teardown"})
 _PARSED = frozenset({"unknown", "required"})
 """Fields of what only a parser of arguments says; that a value is refused, a later call may say as well."""
+_OF_SEVERAL = frozenset(
+    {"torchrun_failure", "torchrun_worker_failed", "launcher_exit_code", "launcher_kill", "mpi_abort"}
+)
+_REPORTS = ("CalledProcessError", "ChildFailedError", "ProcessRaisedException", "ProcessExitedException")
+"""What launchers of several processes write, and raise."""
+COMES_AGAIN = 2
+"""Launches between which the same line stands: an exception is followed by anything, but hardly twice by the same."""
 _SAME_JOB = frozenset({"elastic_restart", "resume_from_checkpoint"})
 
 
@@ -53,6 +64,7 @@ def last_launch(run: Run) -> tuple[Run, tuple[str, ...]]:
         events = [event for event in run.events if event.ref.source == end.source and event.ref.line]
         rows = _rows_of(run, end.source)
         cuts = _cuts(rows, events, end.begins)
+        cuts += _behind_ends(rows, events, max(cuts, default=0))
         cuts += _under_way(events, end.begins, max(int(rows.line.max(initial=0)), *cuts, 0), end.line)
         if cuts:
             keep_from[end.source] = cuts[-1]
@@ -134,11 +146,56 @@ def _failed_at_once(events: Sequence[Event], begins: Sequence[int]) -> list[int]
     return [line for line in begins if line < max(raised[-1], done)]
 
 
+def _behind_ends(rows: _Rows, events: Sequence[Event], behind: int) -> list[int]:
+    """Where launches begin below exceptions that ended programs of one process, of which the first line of the log tells nothing.
+
+    One and the same line stands below two of them, or more, so it begins or closes every launch; and something is printed
+    before the next one ends. Where several processes write, one of them may end while the others go on.
+    """
+    if any(event.rank is not None or event.kind in _OF_SEVERAL for event in events):
+        return []
+    raised = [event for event in events if event.kind == "python_traceback"]
+    if any(str(event.fields.get("exception", "")).endswith(_REPORTS) for event in raised):
+        return []
+    ended = [event for event in raised if event.fields.get("below")]
+    times = Counter(event.fields["below"] for event in ended)
+    cuts: list[int] = []
+    for first in ended:
+        begin = (first.ref.line or 0) + str(first.fields.get("message", "")).count("\n") + 1
+        second = next((event for event in raised if _header(event) >= begin), None)
+        if second is None or begin <= behind or times[first.fields["below"]] < COMES_AGAIN:
+            continue
+        goes_on = _go_on(rows, begin, second.ref.line or 0) or any(
+            event.kind in _SAME_JOB and begin <= (event.ref.line or 0) < (second.ref.line or 0)
+            for event in events
+        )
+        printed = _header(second) - begin
+        if (
+            printed >= LINES_IF_KNOWN
+            and not goes_on
+            and not _should_resume(events, max(cuts, default=0), begin)
+        ):
+            cuts.append(begin)
+    return cuts
+
+
+def _header(event: Event) -> int:
+    """Line at which the traceback of an exception begins that ended a program; 0 for one that did not."""
+    line = event.fields.get("header_line")
+    return line if isinstance(line, int) else 0
+
+
+def _go_on(rows: _Rows, begin: int, end: int) -> bool:
+    """Whether rows between two lines go on from those above."""
+    above, between = rows.step[rows.line < begin], rows.step[(rows.line >= begin) & (rows.line < end)]
+    return bool(above.size and between.size and between[0] > above[-1])
+
+
 def _under_way(events: Sequence[Event], begins: Sequence[int], behind: int, end: int) -> list[int]:
     """Where a launch begins that had not ended when the log was read: the log's first line comes again behind all that failed.
 
-    That line must have begun a launch before, between two failures, or as much must follow as the one that failed had
-    printed: a banner that a program prints as it ends begins nothing.
+    That line must have begun a launch before, between two failures, or nearly as much must follow as the one that failed
+    had printed: a banner that a program prints as it ends begins nothing.
     """
     failed = [
         event.ref.line or 0 for event in events if event.role in _ENDS or event.kind == "python_traceback"
@@ -149,7 +206,7 @@ def _under_way(events: Sequence[Event], begins: Sequence[int], behind: int, end:
     began_before = any(min(failed) < line < max(failed) for line in begins)
     if not marks or (not began_before and min(begins) < min(failed)):
         return []
-    enough = LINES_IF_KNOWN if began_before else max(LINES_OF_A_LAUNCH, min(failed))
+    enough = LINES_IF_KNOWN if began_before else max(LINES_OF_A_LAUNCH, int(NEARLY * min(failed)))
     return marks[-1:] if end - marks[-1] >= enough else []
 
 

@@ -108,6 +108,9 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # docker compose: service, number, bar
     ("", r"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-z][\w.]{0,40}-\d{1,4}) {1,20}\| (?=.)"),
     ("", rf"(?P<host>(?:node|host|dgx|hgx|nid|cn|gn|compute|worker|server|master|slave|instance)[a-zA-Z0-9.]{{0,40}}\d): {_MESSAGE}"),  # pdsh, clush
+    # hosts that a file of hosts names by their address, and the machine itself
+    ("0123456789", rf"(?P<host>\d{{1,3}}(?:\.\d{{1,3}}){{3}}): {_MESSAGE}"),
+    ("l", rf"(?P<host>localhost): {_MESSAGE}"),
     # pdsh and deepspeed --launcher: host name that ends in a number
     # and no score, whose number stands behind it: "BLEU-4: 0.5"
     ("", rf"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)(?!(?i:bleu|rouge|hits?|hr|recall|prec(?:ision)?|[fpr]|top|ndcg|mrr|map|acc|loss|dice|iou|class|task)-\d{{1,3}}: {{1,4}}-?\d)[a-zA-Z][a-zA-Z0-9.]{{0,40}}-\d{{1,5}}): {_MESSAGE}"),

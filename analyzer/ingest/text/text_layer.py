@@ -14,9 +14,11 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
+from analyzer.ingest.text.console_width import SIGN, unwrapped
 from analyzer.model.arrays import Bytes, Integers
 from analyzer.record import dataclass, field
 
@@ -114,7 +116,7 @@ def _has_resets(data: bytes) -> bool:
 
 
 def _as_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Chunks without byte-order mark; UTF-16 (as PowerShell's ``>`` writes) becomes UTF-8."""
+    """Chunks without byte-order mark; UTF-16 becomes UTF-8."""
     decoder: codecs.IncrementalDecoder | None = None
     first = True
     for chunk in chunks:
@@ -128,6 +130,31 @@ def _as_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield decoder.decode(data).encode("utf-8", "replace") if decoder else data
 
 
+def _by_powershell(chunks: Iterator[bytes]) -> tuple[bool, Iterator[bytes]]:
+    """Whether a log holds errors as Windows PowerShell prints them, which marks what it writes, by its first chunk; and all as UTF-8."""
+    head = next(chunks, b"")
+    text = _as_utf8(chain((head,), chunks))
+    if not head.startswith((*(mark for mark, _ in _BOMS), codecs.BOM_UTF8)):
+        return False, text
+    first = next(text, b"")
+    return SIGN.encode() in first, chain((first,), text)
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, str]]:
+    """Number and text of each line; of an endless one its pieces."""
+    carry, number = b"", 1
+    for chunk in chunks:
+        *whole, carry = (carry + chunk).split(b"\n")
+        for line in whole:
+            yield number, line.decode("utf-8", "replace").removesuffix("\r")
+            number += 1
+        if len(carry) > MAX_RECORD_BYTES:
+            yield number, carry.decode("utf-8", "replace")
+            carry = b""
+    if carry:
+        yield number, carry.decode("utf-8", "replace")
+
+
 def read_blocks(chunks: Iterable[bytes], on_long_line: Callable[[int], None]) -> Iterator[Block]:
     """Cut a byte stream into blocks of whole records, in constant memory.
 
@@ -138,10 +165,14 @@ def read_blocks(chunks: Iterable[bytes], on_long_line: Callable[[int], None]) ->
     Yields:
         Blocks in file order. A record longer than ``MAX_RECORD_BYTES`` may be spread over blocks.
     """
+    is_printed, text = _by_powershell(iter(chunks))
+    if is_printed:
+        yield from line_blocks((number, line, None) for number, line in unwrapped(_lines(text)))
+        return
     carry = before = b""
     line = 1
     told = False
-    for chunk in _as_utf8(chunks):
+    for chunk in text:
         data = carry + chunk if carry else chunk
         cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         if not cut and len(data) > MAX_RECORD_BYTES:

@@ -6,6 +6,11 @@ from make_run import RunMaker
 FALLING = [2.0 * 0.8**i for i in range(16)]
 RISING = [0.4 + 0.03 * i for i in range(16)]
 AWAY = [0.7, 0.89, 0.88, 0.9, *[0.82, 0.84, 0.81, 0.83] * 3]
+STANDS, LEAPT, GONE = (
+    [0.07, 0.05, 0.05, 0.052, 0.06, 0.059],
+    [0.03, 0.031, 0.033, 0.032, 0.19, 0.17],
+    [0.9, 0.92, 0.91, 0.9, 0.0, 0.004],
+)
 TOP5 = [0.93, *[0.98, 0.97, 0.96] * 5]
 
 
@@ -45,6 +50,9 @@ def facts(**columns):
         ({"eval_accuracy": [0.8, 0.6, 0.55]}, "signal.score.collapsed", False),  # overfitting
         ({"eval_accuracy": [0.05, 0.04, 0.0]}, "signal.score.collapsed", False),  # nothing had been learned
         ({"loss": FALLING, "eval_accuracy": [0.62, 0.64, 1e-10]}, "signal.score.collapsed", None),
+        ({"loss": STANDS, "eval_loss": LEAPT, "val_map": GONE}, "signal.score.collapsed", True),
+        ({"loss": FALLING[:6], "eval_loss": LEAPT, "val_map": GONE}, "signal.score.collapsed", None),  # training learns on
+        ({"loss": STANDS, "eval_loss": [0.03, 0.033, 0.037, 0.041, 0.05, 0.06], "val_map": GONE}, "signal.score.collapsed", None),
         ({"loss": FALLING, "acc": [0.0, 0.0, 0.005, 0.0]}, "signal.score.hardly_right", True),
         ({"loss": FALLING, "acc": [0.0, 0.01, 0.03, 0.06]}, "signal.score.hardly_right", False),
         ({"loss": FALLING, "train_acc": [0.12, 0.1, 0.11, 0.1] * 4}, "signal.score.training_unmoved", True),
@@ -69,6 +77,8 @@ def test_a_score_that_was_not_kept_is_told_from_its_look_alike(columns, name, va
     [
         ([11.6, 210.0, 198.0, 164.0, 82.0, 60.0], [151.0, 177.0, 217.0, 180.0, 94.0, 70.0], True),
         ([0.4, 0.9, 1.3, 1.4, 1.5, 1.6], [0.5, 0.3, 0.2, 0.1, 0.05, 0.02], False),
+        ([0.4, 0.41, 0.42, 0.43, 0.42, 2.2, 1.9], [0.5, 0.4, 0.4, 0.4, 0.4, 0.5, 0.4], True),
+        ([0.4, 0.41, 0.42, 0.43, 0.42, 2.2, 1.9], [0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02], False),
         ([11.6, 210.0, 98.0, 14.0, 8.2, 6.0], [151.0, 177.0, 117.0, 18.0, 9.4, 7.0], False),
     ],
 )

@@ -464,3 +464,21 @@ def test_a_norm_that_is_printed_only_where_the_scaler_skips_tells_of_no_other_st
 
     assert facts.get("signal.nonfinite_grad.harmful", False) is (rows == 40)
     assert facts["signal.exact.all_finite"] is (rows != 40)
+
+
+REWARDS = {"reward": [-6.7, -3.2, -1.7, -0.7], "episode_reward": [-1340.0, -648.0, -340.0, -133.0]}
+
+
+@pytest.mark.parametrize(
+    ("ends", "lost"),
+    [
+        ({"reward": [NAN], "episode_reward": [NAN]}, True),
+        ({"reward": [-0.5], "episode_reward": [NAN]}, False),  # no episode ended
+        ({"reward": [NAN, -0.4], "episode_reward": [NAN, -90.0]}, False),
+    ],
+)
+def test_rewards_of_a_step_and_of_an_episode_that_are_lost_together_are_values_that_broke(ends, lost):
+    rows = {name: values + ends[name] for name, values in REWARDS.items()}
+    rows["loss"] = [0.8, 1.6, 3.5, 6.5, 6.7, 6.8][: len(rows["reward"])]
+
+    assert (RunMaker().log(rows).plain().get("signal.exact.nonfinite_training") is True) is lost

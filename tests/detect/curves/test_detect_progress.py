@@ -15,6 +15,7 @@ from make_run import NAN, RunMaker
     [
         ([1.40, 16.0, 12.0, 9.5, 8.1, 7.6, 7.49, 7.50], "exploded"),
         ([12.4, 48.0, 11.65, 20.4], "above_start"),
+        ([0.4, 0.55, 0.7], "above_start"),
         ([4.0, 2.0, 1.5, 1.5, 1.5, 1.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5], "rose_and_stays"),
         ([*[2.2 * 0.95**i for i in range(40)], 5.0], "jump_at_end"),
         ([2.0, 2.2, 2.5, 2.9, 3.4, 4.0], "above_start"),
@@ -49,6 +50,9 @@ def test_a_loss_that_falls_and_ends_near_its_best_did_not_break(losses):
 
 def test_batches_that_differ_widely_do_not_climb():
     assert by_epoch([1.6, 0.2, 1.9, 0.3, 1.7, 0.2, 0.5, 0.9, 1.4])["signal.progress.rose_and_stays"] is False
+    assert by_epoch([150.0, 330.0, 210.0])["signal.progress.above_start"] is False
+    held_out = {"loss": [0.4, 0.9, 0.75, 0.6], "eval_loss": [0.36, 0.74, 0.67, 0.52]}
+    assert facts(held_out)["signal.progress.above_start"] is True
 
 
 def test_a_first_loss_above_all_others_is_no_explosion():

@@ -76,6 +76,11 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": [0.69, 0.6, 0.53, 0.53], "accuracy": [0.5, 0.7, 0.74, 0.745], "eval_loss": [0.6, 0.56, 0.54, 0.534], "eval_accuracy": [0.6, 0.7, 0.72, 0.731]}, "signal.chance.held_out", False),
         ({"Loss/G/loss": [3.0, 2.0, 1.6, 1.5, 1.5], "Metrics/fid50k_full": [float("nan")] * 5}, "signal.exact.nonfinite_training", False),
         ({"Metrics/fid50k_full": [float("nan")] * 5}, "signal.exact.nonfinite_training", True),
+        ({"ema_loss": [float("nan")] * 5, "depth": [0.3, 0.4, 0.5, 0.4, 0.3]}, "signal.exact.nonfinite_training", True),
+        ({"ema_speed": [float("nan")] * 5, "depth": [0.3, 0.4, 0.5, 0.4, 0.3]}, "signal.exact.all_finite", True),
+        ({"loss": [3.0, 2.0, 1.6, 1.5, 1.5], "test_mape": [0.2, 0.1, float("inf"), 0.1, 0.1]}, "signal.exact.all_finite", True),
+        ({"loss": [3.0, 2.0, 1.6, 1.5, 1.5], "test_mape": [0.2, 0.1, float("inf"), 0.1, 0.1]}, "signal.metric.nan_of_targets", True),
+        ({"loss": [3.0, 2.0, 1.6, 1.5, 1.5], "test_mae": [0.2, 0.1, float("inf"), 0.1, 0.1]}, "signal.metric.nan_of_targets", None),
         ({"surrogate loss": [14.0, 8.0, 6.0, 4.0, 3.0], "KL divergence": [float("nan")] * 5}, "signal.exact.nonfinite_training", True),
         # an error rate stands for the loss that nobody printed, and is lost as one
         ({"error_rate": [0.99, 0.8, 0.7, 0.62, 0.58, 0.55, 0.54, 1.05, 0.95, 0.88, 0.84, 0.8, 0.78, 0.76, 0.75, 0.75]}, "signal.progress.kept", False),
@@ -140,6 +145,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"l_d_real": [2e-5] * 5, "l_d_fake": [1e-5] * 5, "l_g_pix": [0.03] * 5}, "signal.gan.discriminator_won", True),
         ({"l_d_real": [0.02] * 5, "l_d_fake": [0.03] * 5, "l_g_pix": [0.03] * 5}, "signal.gan.discriminator_won", False),
         ({"d_real": [-3.0] * 5, "d_fake": [2.0] * 5, "l_g_pix": [0.03] * 5}, "signal.gan.discriminator_won", None),
+        ({"d_real": [0.003] * 5, "d_fake": [0.0004] * 5, "g_adv": [0.99, 1.02, 0.97, 1.0, 1.01]}, "signal.gan.discriminator_won", True),
+        ({"d_real": [0.003] * 5, "d_fake": [0.0004] * 5, "g_adv": [0.4, 0.3, 0.5, 0.4, 0.4]}, "signal.gan.discriminator_won", False),
         (
             {"loss_d_a": [0.2] * 8, "loss_g_a": [0.4] * 8, "loss_d_b": [0.002] * 8, "loss_g_b": [0.99] * 8},
             "signal.gan.discriminator_won",

@@ -6,6 +6,7 @@ from analyzer.detect.failures.exceptions import (
     API_CLASH,
     ENVIRONMENT,
     MISUSE,
+    handshake,
     missing_in,
     raised_at,
     unread_picture,
@@ -116,6 +117,9 @@ def test_what_a_reader_of_data_found_without_a_shape_is_a_picture_that_was_not_r
     )
 
     assert unread_picture(event) is is_picture
+    assert unread_picture(event._replace(fields={**event.fields, "phase": "data_loading"})) is (
+        attribute != "items"
+    )
     assert not unread_picture(
         raised(
             event.fields["exception"],
@@ -124,3 +128,21 @@ def test_what_a_reader_of_data_found_without_a_shape_is_a_picture_that_was_not_r
             raised_in="/v/site-packages/x/y.py",
         )
     )
+
+
+@pytest.mark.parametrize(
+    ("exception", "message", "interleaved", "is_handshake"),
+    [
+        ("EOFError", "Ran out of input", True, True),
+        ("EOFError", "Ran out of input", False, False),
+        ("EOFError", "compressed file ended", True, False),
+        ("ValueError", "Ran out of input", True, False),
+    ],
+)
+def test_an_empty_pickle_among_frames_of_two_processes_is_the_pipe_between_them(
+    exception, message, interleaved, is_handshake
+):
+    event = raised(exception, message, file="fit.py", raised_in="/v/torch/utils/data/dataloader.py")
+    event = event._replace(fields={**event.fields, "interleaved": interleaved})
+
+    assert handshake(event) is is_handshake

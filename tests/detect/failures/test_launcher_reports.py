@@ -91,3 +91,12 @@ def test_gloo_peers_that_lost_the_one_that_timed_out_first_are_not_the_missing_r
         lost_peer(maker, rank, kind="connection_lost")
 
     assert maker.facts().plain["signal.collective.missing_where"] == "rank 3"
+
+
+@pytest.mark.parametrize(("call", "is_first"), [("MPI_Bcast", False), (None, True)])
+def test_what_the_scheduler_kills_when_a_call_of_mpi_failed_is_no_first_failure(call, is_first):
+    maker = RunMaker().event("infiniband_error", role="symptom", path=LOG, line=3)
+    maker.event("mpi_abort", role="teardown", path=LOG, line=4, **({"call": call} if call else {"rank": 0}))
+    maker.event("sigkill", path=LOG, line=9)
+
+    assert (maker.facts().plain["failure.first.kind"] == "sigkill") is is_first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from make_run import RunMaker
 
 import analyzer
 
@@ -72,3 +73,33 @@ def test_a_page_that_quotes_a_job_is_no_log(tmp_path):
     (tmp_path / "notes.md").write_text("# Memory\n\n    Sender: LSF System <a@b>\n", encoding="utf-8")
     with pytest.raises(analyzer.AnalyzerError):
         analyzer.diagnose(tmp_path / "notes.md")
+
+
+@pytest.mark.parametrize(("apart", "survived"), [(20, False), (400, True)])
+def test_what_peers_print_of_a_lost_rank_is_no_life_of_the_program(apart, survived):
+    maker = RunMaker().event("cuda_oom", path="out.log", line=1, rank=0, tried_gib=2.0)
+    for place in range(1, 41):
+        maker.event("connection_lost", path="out.log", line=1 + apart * place, role="cascade", rank=1)
+    maker.event("launcher_exit_code", path="out.log", line=40 * apart + 9, role="cascade", code=-11)
+    plain = maker.facts().plain
+
+    assert plain["event.cuda_oom.survived"] is survived
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "text"),
+    [
+        ("sighup", {}, "run.sh: line 57: 4711 Hangup    ( deepspeed fit.py )"),
+        ("launcher_exit_code", {"code": -11}, "ssh exited with exit code 245"),
+    ],
+)
+def test_what_a_shell_or_launcher_says_of_a_program_that_ended_is_later_than_its_exception(
+    kind, fields, text
+):
+    maker = RunMaker().event(
+        "python_traceback", path="out.log", line=5, role="root_candidate", exception="OddError", rank=4
+    )
+    role = "root_candidate" if kind == "sighup" else "cascade"
+    maker.event(kind, path="out.log", line=40, role=role, text=text, **fields)
+
+    assert maker.facts().plain["failure.first.kind"] == "python_traceback"

@@ -73,12 +73,17 @@ def test_a_score_measured_at_the_end_is_one_of_held_out_data(line, read):
         ("Episode {n}\tAverage Score: {v}", "reward_mean"),
         ("episode: {n}/1000, score: {v}, e: 0.05", "reward_mean"),
         ("Epoch {n}, average score: {v}", "average_score"),
+        ("Episode  {n}00   Avg: {v}   BestAvg: 9.5   eps: 0.05", "reward_mean"),
+        ("Epoch {n}   Avg: {v}", None),
+        ("Episode {n}/90 | Reward moyen (100 ep): {v}", "reward_mean"),
     ],
 )
 def test_the_score_of_an_episode_is_its_reward(row, metric):
     run = read_text("".join(row.format(n=n, v=n / 2) + "\n" for n in range(1, 9)))
 
-    assert metric in run.metrics.names
+    assert metric in run.metrics.names if metric else "reward_mean" not in run.metrics.names
+    if metric:
+        assert [value for _, value in points(run, metric)] == [n / 2 for n in range(1, 9)]
 
 
 @pytest.mark.parametrize(

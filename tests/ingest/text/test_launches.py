@@ -138,6 +138,55 @@ def test_a_launch_that_completed_behind_failed_ones_is_the_run_though_none_logge
     assert printed_at_the_end.status == "failed"
 
 
+@pytest.mark.parametrize(("printed", "earlier"), [(30, 1), (9, 0)])
+def test_a_launch_is_under_way_when_it_printed_nearly_as_much_as_the_one_that_failed(
+    tmp_path, printed, earlier
+):
+    told = "".join(f"reading part {chr(97 + part)} of the set\n" for part in range(26))
+    again = "".join(f"scoring shard {number} of the set\n" for number in range(printed - 2))
+
+    assert len(diagnosed(tmp_path, BANNER + told + CRASH + BANNER + again).earlier) == earlier
+
+
+LOADS = "module acme/7.2 is loaded\n" + "".join(f"reading part {name} of the set\n" for name in "abcdefgh")
+FULL = CRASH.replace(
+    "RuntimeError: shape mismatch in block 4", "torch.cuda.OutOfMemoryError: CUDA out of memory."
+)
+STOPPED = CRASH.replace("RuntimeError: shape mismatch in block 4", "KeyboardInterrupt")
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier", "cause"),
+    [
+        (rows(100) + FULL + LOADS + FULL + LOADS + STOPPED, 2, "user-cancelled"),
+        (rows(100) + STOPPED + LOADS + STOPPED + LOADS + FULL, 2, "gpu-out-of-memory"),
+        (rows(100) + FULL + LOADS + rows(200, first=101) + FULL + LOADS + FULL, 1, "gpu-out-of-memory"),
+    ],
+    ids=["full-then-stopped", "stopped-then-full", "rows-go-on"],
+)
+def test_what_stands_below_each_program_that_ended_parts_the_launches_of_a_log_without_its_head(
+    tmp_path, text, earlier, cause
+):
+    answer = diagnosed(tmp_path, text.partition("\n")[2])
+
+    assert len(answer.earlier) == earlier
+    assert answer.findings[0].cause.id == cause
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        rows(100) + FULL + LOADS + STOPPED,
+        rows(100) + "[rank1]: ".join(["", *(FULL + LOADS + FULL + LOADS + STOPPED).splitlines(keepends=True)]),
+        rows(100) + FULL + LOADS + FULL + LOADS + FULL.replace("torch.cuda.OutOfMemoryError", "subprocess.CalledProcessError"),
+        rows(100) + (FULL + "module acme/7.2 is loaded\n") * 3,
+    ],
+    ids=["once", "ranks", "launcher", "nothing-between"],
+)  # fmt: skip
+def test_exceptions_of_several_processes_part_no_launches(tmp_path, text):
+    assert diagnosed(tmp_path, text).earlier == ()
+
+
 def test_arguments_refused_behind_a_training_that_completed_are_a_launch_of_their_own(tmp_path):
     usage = "usage: train.py [-h] --out OUT\n"
     refused = usage + "train.py: error: the following arguments are required: --out\n"

@@ -81,6 +81,9 @@ def test_text_without_escapes_is_not_copied():
         ("3: [rank3]: boom", "boom", 3),
         ("[default0]:[rank1]: boom", "boom", 1),
         ("worker-12: boom", "boom", None),
+        ("10.1.0.9: [rank2]: boom", "boom", 2),
+        ("localhost: boom", "boom", None),
+        ("1.2.3: boom", "1.2.3: boom", None),
         ("[node1:worker-0] boom", "boom", None),
         ("(RayTrainWorker pid=123, ip=10.0.0.1) boom", "boom", None),
         ("(main_process pid=77) boom", "boom", None),
@@ -225,3 +228,50 @@ def test_lines_kept_one_by_one_carry_their_record_numbers_and_times():
 def test_a_word_in_brackets_is_no_orphan_of_an_escape_sequence() -> None:
     data = b"stalled: op_7 [missing ranks: 3] [main] \x1b[32mok\x1b[m [31mred[0m [m\n"
     assert strip_escapes(data) == b"stalled: op_7 [missing ranks: 3] [main] ok red \n"
+
+
+PRINTED = """\
+all is ready\r
+python : Traceback (most \r
+recent call last):\r
+At line:1 char:1\r
++ python fit.py *> a.log\r
++ ~~~~~~~~~~~~~~~~~~~~~~\r
+    + CategoryInfo        \r
+      : NotSpecified: (T..\r
+    + FullyQualifiedErrorI\r
+   d : NativeCommandError\r
+ \r
+  File "C:\\code\\a_long_nam\r
+e\\fit.py", line 7, in \r
+<module>\r
+    fit(model)\r
+ValueError: too few \r
+classes, pass 12 or more \r
+of them\r
+==========================\r
+bye\r
+"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("size", [100_000, 1 << 20])
+def test_what_powershell_broke_at_the_width_of_its_console_is_whole_again(encoding, size):
+    data = PRINTED.encode(encoding)
+    blocks = list(read_blocks(iter([data[i : i + size] for i in range(0, len(data), size)]), print))
+    assert b"".join(block.data for block in blocks).decode().splitlines() == [
+        "all is ready",
+        "Traceback (most recent call last):",
+        '  File "C:\\code\\a_long_name\\fit.py", line 7, in <module>',
+        "    fit(model)",
+        "ValueError: too few classes, pass 12 or more of them",
+        "==========================",
+        "bye",
+    ]
+    assert [blocks[0].number(place) for place in (0, 1, 2, 4)] == [1, 2, 12, 16]
+
+
+def test_lines_of_one_length_are_left_alone_where_no_record_was_printed():
+    text = "a line that ends in \r\nblank, and\r\n"
+    (block,) = read_blocks([text.encode("utf-16")], print)
+    assert block.data.decode() == text

@@ -7,6 +7,7 @@ guess, and scores that never moved point at labels, at the preparation of the he
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 import numpy as np
 
@@ -73,7 +74,7 @@ BEHIND_EPOCH = 0.08
 """Held-out answers after the first epoch behind the mean of its training answers, which were given while it learned."""
 
 LEAPT, ROSE, LEAP_ROWS = 3.0, 1.05, 3
-"""Held-out loss at three times its best within three evaluations, while the training loss of the same rows rose by a twentieth: both
+"""Held-out loss at three times its level within three evaluations, while the training loss of the same rows rose by a twentieth: both
 were thrown off by updates, where samples that are known by heart go on to cost less."""
 
 ABOVE_UNTRAINED, GAINS = 1.1, 0.8
@@ -262,18 +263,23 @@ def _samples_changed(train: Series, held_out: Series, pairs: list[tuple[float, f
 
 
 def _leapt_together(pairs: list[tuple[float, float]]) -> bool:
-    """Whether held-out loss left its best for good by a leap in which training loss rose with it.
+    """Whether held-out loss left its level for good by a leap in which training loss rose with it.
 
     >>> _leapt_together([(11.6, 151.0), (210.0, 177.0), (190.0, 217.0), (60.0, 70.0)]), _leapt_together([(0.4, 0.3), (1.3, 0.1), (1.4, 0.05)])
     (True, False)
+    >>> _leapt_together([(0.4, 0.5), (0.41, 0.4), (0.42, 0.4), (0.43, 0.4), (0.42, 0.4), (2.1, 0.5), (1.9, 0.4)])
+    True
     """
     losses = [loss for loss, _ in pairs]
-    best = losses.index(min(losses))
-    after = pairs[best + 1 : best + 1 + LEAP_ROWS]
-    if not after or losses[-1] < LEAPT / 2 * losses[best]:
-        return False
-    leapt = max(loss for loss, _ in after) >= LEAPT * losses[best]
-    return leapt and max(value for _, value in after) >= ROSE * pairs[best][1]
+    lowest_left = list(accumulate(reversed(losses), min))[::-1]
+    for row in range(1, len(losses)):
+        near = range(max(row - LEAP_ROWS, 0), row)
+        low = min(near, key=losses.__getitem__)
+        if losses[row] >= LEAPT * losses[low] and lowest_left[row] >= LEAPT / 2 * losses[low]:
+            rose = max(value for _, value in pairs[low + 1 : low + 1 + LEAP_ROWS])
+            if rose >= ROSE * pairs[low][1]:
+                return True
+    return False
 
 
 def _score_gained(out: FactWriter, view: RunView) -> None:

@@ -43,6 +43,10 @@ LEARNED, GONE = 0.2, 0.05
 SEVERAL = 2
 """Two scores that are 0 in one evaluation are as sure as one that is 0 in two."""
 
+LEAP_ROWS, LEAPT = 4, 2.0
+"""Four evaluations, of which those behind a leap cost twice as much and more as any before it: no scatter, and no way of a model that is
+fitted too long."""
+
 HARDLY_ROWS, HARDLY, HARDLY_EVER = 3, 0.02, 0.05
 """Two answers of a hundred at the end of three rows and more, and never five."""
 
@@ -128,8 +132,9 @@ def _worst_at_end(out: FactWriter, held: list[Score]) -> None:
 
 
 def _broke(out: FactWriter, view: RunView, scores: list[Score]) -> None:
-    """Whether a score lost what it had for good, in a log without a loss that would tell more."""
-    if any(view.once(known) is not None for known in (loss_trend, held_out_trend)):
+    """Whether a score lost what it had for good, in a log without a loss that would tell more, or with a held-out loss that leapt as well."""
+    leapt = _held_out_leapt(view)
+    if not leapt and any(view.once(known) is not None for known in (loss_trend, held_out_trend)):
         return
     for score in scores:
         right = _right(score)
@@ -147,6 +152,16 @@ def _broke(out: FactWriter, view: RunView, scores: list[Score]) -> None:
             out.put("collapsed_from", best, refs_at(score.series, [int(right.argmax())]))
             out.put("collapsed_to", float(right[-1]), end_of(score.series))
             return
+
+
+def _held_out_leapt(view: RunView) -> bool:
+    """Whether the held-out loss ends at twice all that it was before a leap, which its training loss did not follow down."""
+    loss, training = view.once(held_out_trend), view.once(loss_trend)
+    if loss is None or len(loss[0]) < LEAP_ROWS or (training is not None and training[1].falls()):
+        return False
+    values = loss[0].value
+    row = int(np.argmax(values[1:] / np.maximum(values[:-1], 1e-12))) + 1
+    return 0.0 < LEAPT * float(values[:row].max()) <= float(values[row:].min())
 
 
 def _test_below(out: FactWriter, view: RunView) -> None:

@@ -8,6 +8,7 @@ from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.loss import ASTRONOMICAL, means_so_far
 from analyzer.detect.curves.numerics.bad_points import is_mean_of_nothing, loss_points, only_at_skips
+from analyzer.detect.curves.numerics.metric_values import OF_TARGETS
 from analyzer.detect.robust import digits_of
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
@@ -71,7 +72,7 @@ _SET = LazyRegex(
 
 _NORM = LazyRegex(r"grad(?:ient)?s?[_ /.-]{0,2}norm|^gnorm$|grad_?norms?[/_.]|^gradients?[/.]")
 _UNDEFINED = LazyRegex(
-    r"^system[./]|ratio_to|explained_var|z_?score|per_?class|class_?\d|category|(?:^|[/_.])(?:time|eta|speed|tps|ema|lr)"
+    r"^system[./]|ratio_to|explained_var|z_?score|per_?class|class_?\d|category|(?:^|[/_.])(?:time|eta|speed|tps|ema(?![_ ]?loss)|lr)"
     r"|(?:ap|ar|ap50|ap75|aps|apm|apl|auc|f1|recall|precision|iou|dice)(?:$|[/_.@\d-])|success|ep_(?:rew|len)|reward|return|std$|length"
 )
 _GIVEN = LazyRegex(r"^(?:learning_rate|epoch|step_time_s|\w+_per_second)$|mem(?:ory)?(?:_|$)")
@@ -103,6 +104,8 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
         series = view.curve(name)
         if series is None or (_UNDEFINED.search(name) and not _reward_is_lost(view, name, series)):
             continue
+        if OF_TARGETS.search(name) and np.isinf(series.value).any():
+            continue  # one target of 0 makes it so
         bad = ~np.isfinite(series.value)
         if (_NORM.search(name) and only_at_skips(view, series)) or _is_an_empty_split(view, name, bad):
             continue
@@ -134,6 +137,7 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
         return  # a score that nobody computed while the model learned
     all_lost = view.curve("loss") is None and lasting and _nothing_is_finite(view)
     of_training = (told and (lasting or _ends_at_once(view))) or nameless or all_lost
+    of_training = of_training or (name == "reward_mean" and _both_rewards_end(view))
     out.put("nonfinite_training", of_training, refs)
     out.put("nonfinite_beside_loss", bool(of_training and lasting and beside_norms), refs)
 
@@ -142,17 +146,26 @@ def _reward_is_lost(view: RunView, name: str, series: Series) -> bool:
     """Whether a reward was a number once and none in the rows to the end, in a log without a loss that would tell more.
 
     Before the first episode ends its mean is undefined, and between episodes single rows are; nor does a mean over no
-    episode tell of the weights.
+    episode tell of the weights. Of a step's and an episode's mean that are lost together one row is enough.
     """
+    if name != "reward_mean" or is_mean_of_nothing(view, series):
+        return False
     good = np.isfinite(series.value)
-    return (
-        name == "reward_mean"
-        and not is_mean_of_nothing(view, series)
-        and len(good) > LOST_ROWS
-        and bool(good[0])
-        and not good[-LOST_ROWS:].any()
-        and view.curve("loss") is None
-    )
+    ends = len(good) > LOST_ROWS and bool(good[0]) and not good[-LOST_ROWS:].any()
+    return (ends and view.curve("loss") is None) or _both_rewards_end(view)
+
+
+def _both_rewards_end(view: RunView) -> bool:
+    """Whether two means of rewards under names of their own were numbers in each row and are none from one row to the end."""
+    table = view.run.metrics
+    of_rewards = table.metric == table.names.index("reward_mean")
+    ends: list[bool] = []
+    for spelling in distinct_of(table.raw[of_rewards]):
+        good = np.isfinite(table.value[of_rewards & (table.raw == spelling)])
+        ends.append(
+            good.size > LOST_ROWS and bool(good[:LOST_ROWS].all()) and not good[int(good.argmin()) :].any()
+        )
+    return len(ends) > 1 and all(ends)
 
 
 def _answers_improve(view: RunView) -> bool:

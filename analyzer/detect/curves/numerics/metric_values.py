@@ -81,6 +81,9 @@ _RANKED = LazyRegex(
     # whose first k hold the right answer; thresholds of an overlap, and precision, fall with what stands behind the @
     r"(?:top[-_ ]?|(?:acc|accuracy|hits?|recall|hr)@)(1|2|3|5|10|20|100)(?![\d.])|(?:(?<=acc)|(?<=prec))([15])(?!\d)"
 )
+OF_TARGETS = LazyRegex(r"(?:^|[/_. ])(?:[sw]?mape|r?mspe|mdape|mre)(?:$|[/_. ])")
+"""Errors that are divided by the target."""
+
 _PER_CLASS = LazyRegex(
     r"(?:per_?class|class_?\d|category|/cls|iou[/_.]|ap[/_.]|acc[/_.]\w|f1[/_.]|auc|recall[/_.]|precision[/_.]|miou|rouge|bleu|wer|cer)"
 )
@@ -111,6 +114,8 @@ def detect(view: RunView, out: FactWriter) -> None:
     _bottomless(out, view)
     _beyond_one(out, view)
     _mean_of_nothing(out, view)
+    if _divides_by_targets(out, view) and not seen:
+        out.put("training_sound", _training_sound(view))
     if seen:
         if "signal.metric.impossible" not in out.facts:
             out.put("impossible", value=False)
@@ -334,6 +339,20 @@ def _mean_of_nothing(out: FactWriter, view: RunView) -> None:
     if series is not None and is_mean_of_nothing(view, series):
         _not_a_number(out, "reward_mean", series)
         out.put("nan_of_nothing", value=True, refs=refs_at(series, np.flatnonzero(np.isnan(series.value))))
+
+
+def _divides_by_targets(out: FactWriter, view: RunView) -> bool:
+    """An error relative to the target that is infinite, as one target of 0 makes it, whatever was predicted."""
+    for name in sorted(view.run.metrics.names):
+        series = view.curve(name) if OF_TARGETS.search(name) else None
+        if series is None or not np.isinf(series.value).any() or "signal.metric.nan" in out.facts:
+            continue
+        refs = refs_at(series, [int(row) for row in np.flatnonzero(np.isinf(series.value))])
+        out.put("nan", value=True, refs=refs)
+        out.put("nan_name", series.logged_as, refs)
+        out.put("nan_of_targets", value=True, refs=refs)
+        return True
+    return False
 
 
 def _only_first(bad: Mask) -> bool:

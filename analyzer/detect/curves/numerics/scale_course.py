@@ -16,11 +16,13 @@ from analyzer.model.arrays import Integers, Values
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT, Event, Series
-from analyzer.record import NamedTuple, dataclass
+from analyzer.record import NamedTuple, dataclass, replace
 
 OVERFLOW = "loss_scale_overflow"
 FLOOR_KINDS = ("loss_scale_minimum", "fairseq_min_loss_scale")
 
+
+LOGARITHM = "lg_loss_scale"
 
 LEAST_SCALE = 1e-300
 """Stands for a scale that was printed as 0, which has no logarithm."""
@@ -63,7 +65,7 @@ class ScaleCourse:
 
 def scale_course(view: RunView) -> ScaleCourse | None:
     """What is known of the loss scale, None if nothing is."""
-    series = view.curve("loss_scale")
+    series = view.curve("loss_scale") or _of_logarithm(view)
     if series is not None:
         series = _finite_part(series)
     messages = [_placed(overflow, series) for overflow in _messages(view)]
@@ -86,6 +88,12 @@ def scale_course(view: RunView) -> ScaleCourse | None:
         dynamic=_names_scale(messages) or ended is not None or _moves(series),
         inferred=inferred,
     )
+
+
+def _of_logarithm(view: RunView) -> Series | None:
+    """The scale of trainers that log its power of two, as those of OpenAI's diffusion models do."""
+    powers = view.finite(LOGARITHM)
+    return None if powers is None else replace(powers, value=np.exp2(powers.value))
 
 
 def _after(series: Series, messages: list[Overflow]) -> list[Overflow]:

@@ -60,7 +60,7 @@ def detect(view: RunView, out: FactWriter) -> None:
         return
     verdicts: list[bool] = []
     if judge is None and halves:
-        crushed = all(float(half.value.min()) >= 0 and _level(half) <= WON_IN_BOTH for half in halves)
+        crushed = _won_in_halves(halves, maker)
         refs = [ref for half in halves for ref in end_of(half)]
         out.put("judge_loss", sum(_level(half) for half in halves), refs)
         out.put("won_by_loss", crushed, refs)
@@ -105,6 +105,21 @@ def _stands(series: Series) -> bool:
     return end.size >= ROWS and bool(np.ptp(end) == 0.0)
 
 
+def _won_in_halves(halves: tuple[Series, ...], maker: Series | None) -> bool:
+    """Whether a judge whose loss is logged in two parts has won: both are nothing, or the loss of the maker says so beside their sum."""
+    if any(float(half.value.min()) < 0 for half in halves):
+        return False
+    levels = [_level(half) for half in halves]
+    beaten = maker is not None and _is_won(sum(levels), _level(maker))
+    return beaten or max(levels) <= WON_IN_BOTH
+
+
+def _is_won(cost: float, answer: float) -> bool:
+    """Whether the losses of a judge and of a maker, cross-entropies or squared errors, are those of a game that is over."""
+    crushed = cost <= WON and BEATEN <= answer <= MOST
+    return crushed or (cost <= SQUARED_WON and SQUARED[0] <= answer <= SQUARED[1])
+
+
 def _by_losses(games: list[tuple[Series, Series]], out: FactWriter) -> list[bool]:
     """Of each game whether its judge has won by the losses of both; the facts tell of a won one, else of the first."""
     verdicts: list[bool] = []
@@ -118,9 +133,7 @@ def _by_losses(games: list[tuple[Series, Series]], out: FactWriter) -> list[bool
         bounded = float(judge.value.min()) >= 0  # critics of Wasserstein losses have no such bound
         if cost > WON and min(len(judge), len(maker)) >= LATE_ROWS and not still:
             cost, answer = _late(judge), _late(maker)
-        crushed = cost <= WON and BEATEN <= answer <= MOST
-        squared = cost <= SQUARED_WON and SQUARED[0] <= answer <= SQUARED[1]
-        won = bounded and (crushed or squared)
+        won = bounded and _is_won(cost, answer)
         if not verdicts or (won and not any(verdicts)):
             refs = [*end_of(judge), *end_of(maker)]
             out.put("judge_loss", cost, refs)

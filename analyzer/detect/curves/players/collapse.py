@@ -12,6 +12,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curves.progress import loss_trend
+from analyzer.detect.curves.span import is_late
 from analyzer.detect.setup.run_course import reconstructs
 from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.ranked import median_of
@@ -69,6 +70,14 @@ VOCABULARY = 1000
 KNOWN_AHEAD = 1.06
 """A perplexity of 1.06 is 0.08 bits a token; text itself has about one bit a letter."""
 
+ONE_CODE = 1.1
+"""A perplexity of 1.1 leaves a fiftieth of all samples to other codes than one."""
+
+_CODEBOOK = word_set(
+    "vq vqloss codebook codebooks commit commitment quantizer quantize quantization vqvae rvq"
+)
+_PERPLEXITY = word_set("ppl perplexity perplexities")
+
 _EMBEDDING = word_set(
     "z emb embs embed embedding embeddings feature features feat repr representation projection proj latent"
 )
@@ -85,7 +94,8 @@ def detect(view: RunView, out: FactWriter) -> None:
     _preference(out, view)
     _no_answers(out, view)
     _far_from_reference(out, view)
-    _copied(out, view)
+    if not _codebook(out, view):
+        _copied(out, view)
     _vocabulary(out, view)
 
 
@@ -235,6 +245,28 @@ def may_be_language(view: RunView) -> bool:
     tokens = view.config_value("model.vocab_size")
     spoken = view.has_habit("mostly-language") or (isinstance(tokens, int) and tokens >= VOCABULARY)
     return is_language(view) or (spoken and not scored)
+
+
+def _codebook(out: FactWriter, view: RunView) -> bool:
+    """Whether a codebook is trained, and whether every perplexity of its codes ends at that of a single one.
+
+    A perplexity that stands beside the losses of a codebook is one of codes, whatever it is called.
+    """
+    words = {name: frozenset(words_of(name)) for name in view.run.metrics.names}
+    if _CODEBOOK.isdisjoint(frozenset().union(*words.values())):
+        return False
+    used = [
+        series
+        for name in sorted(words)
+        if words[name] & _PERPLEXITY and (series := view.finite(name)) is not None
+    ]
+    late = view.once(is_late) is True
+    if used and (late or min(map(len, used)) >= ROWS):
+        most = max(float(median_of(series.value[-ROWS:])) for series in used)
+        refs = [ref for series in used[:2] for ref in end_of(series)]
+        out.put("codebook_unused", 0 < most <= ONE_CODE, refs)
+        out.put("codebook_perplexity", most, refs)
+    return bool(used)
 
 
 def _copied(out: FactWriter, view: RunView) -> None:

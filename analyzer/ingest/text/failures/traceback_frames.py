@@ -110,6 +110,13 @@ _STEP_PHASES = (
     ("backward", LazyRegex(r"^(?:backward|run_backward|_engine_run_backward)$")),
     ("forward", LazyRegex(r"^(?:forward|cross_entropy|scaled_dot_product_attention|training_step|compute_loss)$")),
 )  # fmt: skip
+_TRAINS = LazyRegex(r"^_?train(?:_(?:model|step|epoch|one_epoch|loop|batch))?$")
+"""A program whose ``validate`` or ``evaluate`` trains is judging a setting; what the steps below it need is no evaluation's."""
+_MODE_FILE = LazyRegex(r"[/\\]nn[/\\]modules[/\\]module\.py$")
+"""Where ``train`` only switches a model's mode."""
+_QUEUES = LazyRegex(r"[/\\]multiprocessing[/\\]queues\.py$")
+"""Where a thread of its own puts what goes into a queue."""
+_OF_EVALUATION = frozenset({"evaluation", "generation"})
 _OPTIMIZER_FILE = LazyRegex(r"[/\\]optim[/\\](?!lr_scheduler|optimizer|swa_utils)\w{1,40}\.py$")
 _PHASE_FILES = (
     ("shared_memory", LazyRegex(r"[/\\]multiprocessing[/\\](?:synchronize|shared_memory|heap|sharedctypes)\.py$"), LazyRegex(r".")),
@@ -194,7 +201,7 @@ class Stack:
     ``asked`` is the last frame that does not merely hand on what another asked for.
 
     ``finalizing`` tells that the process was cleaning up behind itself, ``awaiting`` that it took over a batch of a
-    worker of its loader, ``uncaught`` that the stack begins where the program does: of an exception that was caught only
+    worker of its loader, ``serving`` names the function of such a worker, or of a thread that feeds a queue, ``uncaught`` that the stack begins where the program does: of an exception that was caught only
     the frames from there on are printed. ``in_cell`` says so of a cell of a notebook, whose kernel goes on.
     """
 
@@ -206,6 +213,7 @@ class Stack:
         self.phase = ""
         self.finalizing = False
         self.awaiting = False
+        self.serving = ""
         self.uncaught = False
         self.in_cell = False
 
@@ -220,7 +228,17 @@ class Stack:
             self.asked = frame
         self.finalizing |= frame.function in _FINALIZERS
         self.awaiting |= frame.function in _AWAITING
+        if frame.function == "_worker_loop" or (
+            self.frames == 1 and frame.function == "_feed" and _QUEUES.search(frame.file)
+        ):
+            self.serving = frame.function
         phase = phase_of(frame.file, frame.function)
+        if (
+            self.phase in _OF_EVALUATION
+            and _TRAINS.search(frame.function)
+            and not _MODE_FILE.search(frame.file)
+        ):
+            self.phase = ""
         if phase and _RANK_OF_PHASE.get(phase, _STEP_RANK) <= _RANK_OF_PHASE.get(self.phase, _STEP_RANK):
             self.phase = phase
         if not frame.is_library:

@@ -138,6 +138,12 @@ def role_in_chain(raised: Raised, before: Raised) -> str:
     return "teardown" if raised.role == "teardown" else "cascade"
 
 
+MAX_BELOW = 80
+"""Characters by which a line is known again."""
+
+_CHAINS = LazyRegex(r"During handling of the above exception|The above exception was the direct cause")
+
+
 def following_text(line: LogLine, message: str, margin: int = 0) -> str:
     """The further lines of a message, without prefixes and indentation; empty for most.
 
@@ -164,3 +170,22 @@ def following_text(line: LogLine, message: str, margin: int = 0) -> str:
         if sum(map(len, found)) > MAX_MESSAGE:
             break
     return "\n".join(found)
+
+
+_SAYS = LazyRegex(r"[^\W\d_]{3}")
+_HEADER = "Traceback (most recent"
+
+
+def text_below(line: LogLine, further: str) -> str:
+    """The first line that says something below a message, without digits; empty where another traceback begins, or nothing is seen whole.
+
+    Args:
+        line: The line of the exception.
+        further: The further lines of its message.
+    """
+    *whole, _ = line.after().lstrip("\r\n").replace("\r", "\n").split("\n")
+    said = [peel(raw).text for raw in whole[further.count("\n") + bool(further) :]]
+    first = next((text for text in said if _SAYS.search(text)), "")
+    if _HEADER in first or _CHAINS.match(first):
+        return ""
+    return "".join(sign for sign in first if not sign.isdigit())[:MAX_BELOW]

@@ -38,6 +38,7 @@ from analyzer.ingest.text.failures.traceback_messages import (
     role_in_chain,
     role_of,
     stated,
+    text_below,
 )
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.lazy_regex import LazyRegex
@@ -228,7 +229,7 @@ class TracebackCapture:
         # With the indentation kept, whatever begins a line after the frames is the exception, if it
         # reads like a class: another writer's line hardly begins with one word in mixed capitals.
         capitals = sum(map(str.isupper, last))
-        is_class = last[:1].isupper() and ("." in name or (1 < capitals < len(last)))
+        is_class = last.lstrip("_")[:1].isupper() and ("." in name or (1 < capitals < len(last)))
         is_class = is_class or ("." in name and last in _SMALL_NAMES)
         return self.stack.frames > 0 and not self.flattened and not self.emitted and is_class
 
@@ -248,7 +249,12 @@ class TracebackCapture:
         if last == "AssertionError" and not message and (checked := stated(self.code.rpartition(last)[0])):
             message = checked.message
         echoes = self._echoes(last, message)
-        if echoes and self.stack.awaiting and not self.ignored:
+        if (
+            echoes and self.stack.serving
+        ):  # a worker or a feeding thread that lost its reader, and not the other way round
+            self.ignored = True
+            log.event("dataloader_teardown", "teardown", line, {"where": self.stack.serving})
+        elif echoes and self.stack.awaiting and not self.ignored:
             log.event("dataloader_worker_killed", "root_candidate", line, {})
         role = "cascade" if echoes else role_of(exception, message)
         is_over = self._emit(line, Raised(exception, message.strip(), role), log)
@@ -305,6 +311,8 @@ class TracebackCapture:
             fields["interleaved"] = True
         if self.stack.uncaught and self.chained is None:
             fields["uncaught"] = True
+            fields["header_line"] = self.started.number
+            fields["below"] = "" if is_last else text_below(line, following if raised.message else "")
         if self.stack.in_cell:
             fields["in_cell"] = True
         if "phase" not in fields and self.carrier and "DataLoader worker" in self.carrier.message:
@@ -334,7 +342,7 @@ class TracebackCapture:
         if self.stack.frames and self.emitted < self.expected and not self.syntax_only:
             reason = "a traceback without an exception line: cut off or interleaved"
             log.out.gap(reason, line=self.started.number)
-            if self.ignored:
+            if self.ignored or self._is_lost_end():
                 log.event("ignored_exception", "teardown", self.started, self.stack.place())
                 return
             raised = stated(self.code) or self._announced()
@@ -345,6 +353,12 @@ class TracebackCapture:
             if _OF_A_DUMP.search(self.started.text):
                 fields["dump"] = True
             log.event("traceback_cut", "symptom", self.started, fields)
+
+    def _is_lost_end(self) -> bool:
+        """Whether a child stood in the pipe to its parent as its traceback was cut: it tells that the parent ended, and no more."""
+        last = self.stack.last
+        is_child = not self.stack.uncaught and self.stack.last_user is None
+        return is_child and last is not None and _LOCAL_PIPE.search(last.file) is not None
 
     def _announced(self) -> Raised | None:
         """What the header says of an exception whose own line was cut off, where its class alone tells something."""

@@ -60,6 +60,10 @@ _STEP = LazyRegex(
     r"(?i)(?<![A-Za-z])(?:global[_ ]?)?(?:steps?|iter(?:ation)?s?|it|updates?|train[_ ]iters?)\b[\"'\])]{0,2}[ \t]{0,4}[:=#\[(]{0,3}[ \t]{0,12}"
     r"(\d{1,10})[ \t]{0,4}(?:/|of|out of)[ \t]{0,12}(\d{1,10})"
 )
+_PERCENT = LazyRegex(
+    r"\bProgress: {0,3}(\d{1,12}) {0,3}/ {0,3}(\d{1,12}) {0,3}[\[(]\d{1,3}(?:\.\d{1,3})?%[\])]"
+)
+"""Trackers of objects count all steps so: "Progress: 1400 / 9000 [15%], Speed: 0.2 s/iter"."""
 _BAR = LazyRegex(r"^[ \t]{0,8}\d{1,3}%\|[^|]{0,400}\| {0,3}(\d{1,12})/(\d{1,12}) \[")
 _TITLED_BAR = LazyRegex(r"^[^|%]{1,120}\d{1,3}%\|[^|]{0,400}\| {0,3}(\d{1,12})/(\d{1,12}) \[")
 _LEFT = LazyRegex(
@@ -353,7 +357,7 @@ class _Progress:
             if 0 < total >= done:
                 self.within = done / total
             return False
-        found = _STEP.search(text) or _BAR.match(text)
+        found = _STEP.search(text) or _BAR.match(text) or ("%" in text and _PERCENT.search(text)) or None
         if found is None or int(found[1]) > int(found[2]) or int(found[2]) == 0:
             return False
         self._counts.append((int(found[1]), int(found[2])))

@@ -22,7 +22,7 @@ from analyzer.model.score_words import read_score
 
 _SLOTS = frozenset({INT, FLOAT, TIME})
 _SAYS = LazyRegex(
-    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv)(?:set)?|(?P<train>train(?:ing)?|trn)(?:set)?)(?![\w/-]|\.(?! ))"
+    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv|h[eo]ld-?out)(?:set)?|(?P<train>train(?:ing)?|trn)(?:set)?)(?![\w/-]|\.(?! ))"
 )
 _AMOUNT = LazyRegex(
     rf"(?i)\b(?:train\w{{0,3}}|val\w{{0,7}}|test|dev) (?:steps|batches|samples|images|iters?|iterations) ?[:=]? ?{INT}?"

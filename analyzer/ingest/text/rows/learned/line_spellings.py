@@ -13,7 +13,7 @@ from analyzer.model.name_words import says_no_quantity, word_set
 NUMBER = _NUMBER = (
     r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf)|1\.#(?:IND|QNAN|INF)0{0,12})"
 )
-_HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
+_HELD_OUT = r"val(?:id(?:ation)?)?|test|dev|h[eo]ld-?out"
 
 _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|(?:rn|ain|al|est)_[a-z]{2,8} {1,3}\d|\d\.\d{1,12}f-?\d|, \d{1,3}: -?\d|[Tt]rain(?:ing)?[:=] {0,4}-?[\dn]|[tT]ensor[(:]|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|[(\[]'?(?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
@@ -91,7 +91,7 @@ _RATE_TO = LazyRegex(
 """What a rate was set to is the rate from there on: ``Updating learning rate to 0.5``, ``learning rate of group 0 to 0.5``."""
 _ON_PHASE = LazyRegex(
     rf"(?i)\b(?P<name>(?:(?:top-?\d|mean|average|avg|total) )?(?:loss|acc(?:uracy)?|error(?: rate)?|perplexity|f1(?:[ -]score)?|precision|recall|auc|rmse|mae|mse|dice|miou|iou|psnr|ssim|lpips))"
-    rf"(?: of the (?:[a-z]{{2,12}} )?(?:network|model|net|classifier|agent))? (?:on|over|for) (?:the |all )?(?:\d{{1,9}} )?(?P<phase>train(?:ing)?|{_HELD_OUT}|eval(?:uation)?|held[ -]out|hold-?out)"
+    rf"(?: of the (?:[a-z]{{2,12}} )?(?:network|model|net|classifier|agent))? (?:on|over|for) (?:the |all )?(?:\d{{1,9}} )?(?P<phase>train(?:ing)?|{_HELD_OUT}|eval(?:uation)?|held[ -]out)"
     rf"(?: (?:set|data|dataset|images?|samples|examples|split|instances))?\s?(?: is| was|:| =)?\s{{1,3}}(?={_NUMBER}(?![\w/]| (?:epochs|steps)))"
 )
 """Behind a quantity, of which data it is: ``Accuracy of the model on the 80 test images: 62.5 %``."""
@@ -132,7 +132,7 @@ _OVER_LAST = LazyRegex(
     r"(?i)(?<=[a-z]) \(?(?:over|of|in) (?:the )?(?:last|past) \d{1,6} (?:episodes|games|rollouts)\)?(?= {0,3}[:=])"
 )
 _OVER_SOME = LazyRegex(
-    r"(?<=[a-z]) {0,2}\((?:over |of |last |past )?\d{1,6} [a-z]{2,11}s\)(?= {0,3}[:=]| {1,3}[-+]?\d)"
+    r"(?<=[a-z]) {0,2}\((?:over |of |last |past )?\d{1,6} (?:[a-z]{2,11}s|ep|episode|game)\)(?= {0,3}[:=]| {1,3}[-+]?\d)"
 )
 """Of how many a value is the mean, before the value: ``mean reward (100 episodes) 12.5``."""
 _STROKE = LazyRegex(

@@ -69,7 +69,7 @@ _CELLS = LazyRegex(rf"(?:, {{0,3}}[A-Za-z][\w/.@-]{{0,60}} {{1,3}}{FLOAT}(?=,|\s
 
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
-_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv|hold-?out)(?:set)?(?![\w/.])")  # fmt: skip
+_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv|h[eo]ld-?out)(?:set)?(?![\w/.])")  # fmt: skip
 _TRAINING = LazyRegex(r"(?i)\btrain")
 _NAMES_DATA = LazyRegex(
     r"(?i)\b(?:performance|results?|metrics|averaged?|stat(?:istic)?s|on|test|valid(?:ation)?|eval(?:uation)?|dev|set|data|split)\b"
@@ -106,6 +106,7 @@ _UNITS = {"s": ("ms", "s"), "share": ("%",), "share or percent": ("%",), "GiB": 
 _LENGTHS, _MEANS = word_set("length len duration"), word_set("average avg mean running")
 _SCORE, _OVER_ROWS = word_set("score scores"), word_set("total moving last final 100")
 _EXPLORES = word_set("epsilon eps")
+_SCORED = LazyRegex(r"(?i)score|loss|return|rew")
 _GAME = LazyRegex(r"(?i)^\W{0,20}(?:ep|episodes?|games?)\b")
 _EPISODE = LazyRegex(r"(?i)(?:^\W{0,20}|\| )(?:ep|episodes?|games?|trial)\b")
 
@@ -314,11 +315,14 @@ def _phased(text: str, fields: list[Field]) -> list[Field]:
 
 
 def _of_episode(found: Field, piece: str, *, rewarded: bool) -> Field:
-    """Length and score in the row of an episode are those of the episode: ``Episode 10  Average length: 31.3``.
+    """Length, score and nameless mean in the row of an episode are the episode's: ``Episode 10  Average length: 31.3  Avg: -80.5``.
 
-    Beside a reward a score counts something else.
+    Beside a reward or score they count something else.
     """
     words = set(words_of(found.name))
+    nameless = bool(words) and words <= _MEANS and found.signed and not rewarded
+    if nameless and _GAME.search(piece) and not _SCORED.search(piece):
+        return found._replace(name="episode_reward")
     if words == {"steps"} and _EPISODE.search(piece) is not None:
         return found._replace(name="episode_length")
     if words and words <= _EXPLORES and (rewarded or (found.signed and _EPISODE.search(piece) is not None)):

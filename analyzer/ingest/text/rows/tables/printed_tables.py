@@ -30,7 +30,7 @@ from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name, says_no_quantity
+from analyzer.model.name_words import is_score, read_name, says_no_quantity, word_set
 from analyzer.model.score_words import read_score
 from analyzer.record import NamedTuple
 
@@ -102,7 +102,7 @@ _SAMPLES = "support"
 
 _MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_like"})
 
-_CLASS = frozenset({"class", "classes", "category", "categories", "class_name", "category_name", "label"})
+_CLASS = word_set("class classes category categories class_name category_name object_class label")
 
 
 class Head(NamedTuple):

@@ -82,6 +82,7 @@ class KerasLines:
         at, of = (int(row[name]) if row[name] else None for name in ("at", "of"))
         if self._finished_of is not None and of != self._finished_of:
             return True  # an evaluation after the epoch
+        closed = self._finished_of is not None and self._row is not None and _has_held_out(self._row[1])
         values = {
             m["key"].replace(". ", "_"): number
             for m in _PAIR.finditer(text, row.end() - 1)
@@ -89,13 +90,8 @@ class KerasLines:
         }
         if not values:
             return False
-        if (
-            self._finished_of is not None
-            and self._row is not None
-            and _evaluated(self._row[1])
-            and not _evaluated(values)
-        ):
-            return True  # an evaluation as long as the epoch, at the end of which its held-out values stood
+        if closed and not _has_held_out(values):
+            return True  # an evaluation of as many batches
         if duration := _STEP_TIME.search(text):
             values["step_time"] = int(duration[1]) * _SECONDS[duration[2]]
         if at == of:
@@ -103,7 +99,7 @@ class KerasLines:
         step = None if at is None or of is None else max((self._epoch or 1) - 1, 0) * of + at
         if at is not None and at == of:
             self._ends.add(at)
-        if self._epoch is None and at == of is not None and _evaluated(values):
+        if self._epoch is None and at == of is not None and _has_held_out(values):
             # The end of an epoch whose head was cut off: an evaluation has no values of its own held-out data.
             self._row, self._written = None, True
             self._states.clear()
@@ -163,8 +159,8 @@ class KerasLines:
         self._write(log)
 
 
-def _evaluated(values: dict[str, float]) -> bool:
-    """Whether held-out values stand among those of an epoch, as at its end."""
+def _has_held_out(values: dict[str, float]) -> bool:
+    """Whether an epoch's row holds values of its held-out data, which no evaluation does, and which end the epoch."""
     return any(name.startswith("val_") for name in values)
 
 

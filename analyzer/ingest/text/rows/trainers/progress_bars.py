@@ -46,7 +46,7 @@ _TORCHTUNE = LazyRegex(r"(?:^|\s)\d{1,6}\|(\d{1,12})\|$")
 _EVALUATION = LazyRegex(r"(?i)\b(?:val(?!ue)|eval|test|predict|sanity|infer)")
 _HELD_OUT = LazyRegex(r"(?i)\b(?P<what>val(?!ue)|eval|test)(?!.*\b(?:predict|sanity|infer))")
 NEARLY_FULL = 0.9
-"""Of its samples those that a mean over an evaluation is of, where a log is cut off in it."""
+"""A bar that loops move by a batch at a time may end some samples short of its length."""
 
 MAX_TEMPLATES = 2_000
 """Wordings of bars that are kept; a title that names a file is worded anew each time."""
@@ -117,8 +117,9 @@ class ProgressBars:
     def _evaluated(
         self, bar: re.Match[str], phase: str, values: dict[str, float], line: LogLine, log: LogState
     ) -> None:
-        """One evaluation, where the bar is full or nearly so as it is left; before, only some of its samples were seen."""
-        if int(bar["at"]) >= NEARLY_FULL * int(bar["of"]) and self._place is not None and values:
+        """One evaluation, where the bar is full or nearly so; before, only some of its samples were seen."""
+        full = int(bar["at"]) >= NEARLY_FULL * int(bar["of"])
+        if full and self._place is not None and values:
             named = {
                 name if read_name(name).phase == "eval" else f"{phase}_{name}": value
                 for name, value in values.items()

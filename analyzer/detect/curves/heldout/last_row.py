@@ -1,0 +1,131 @@
+"""What one row of scores tells, where a log holds too few for a course: impossible to reach by scatter, whatever stood before it.
+
+Whole epochs have to lie behind it where an untrained model would score the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
+from analyzer.detect.curves.heldout.scores import MOSTLY, NOTHING, Score, scores_of
+from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
+from analyzer.detect.curves.span import is_late
+from analyzer.lazy_regex import LazyRegex
+from analyzer.model.name_words import read_name, word_set, words_of
+from analyzer.model.ranked import median_of
+from analyzer.model.score_words import OVERLAP, read_score
+from analyzer.model.tables import Series
+
+EMPTY = 0.995
+"""An error rate between 99.5 % and all: of words that were put out some would be right, and too many would make it exceed 100 %."""
+
+SEVERAL_ROWS = 3
+"""Rows that a level is the median of."""
+
+_ERROR_RATES = word_set("wer cer uer ter")
+_DECIBELS = word_set("psnr snr sisnr sdr sisdr")
+_COUNTED = LazyRegex(r"^(?P<measure>.{0,60}?[A-Za-z]\d{0,2})[_ /.-](?:class[_ ]?)?(?P<index>\d{1,3})$")
+"""A score with the number of its class behind it: ``F1_0``, ``iou/class_1``."""
+
+
+SHOWN = 5
+"""Predictions that a log shows before their being empty says something of the model."""
+
+
+def detect(view: RunView, out: FactWriter) -> None:
+    """Facts ``signal.last.*``."""
+    _empty_predictions(out, view)
+    every = view.once(scores_of)
+    _empty_answers(out, view, every)
+    _decibels_apart(out, view)
+    _class_never_found(out, view, every)
+    _undefined(out, view)
+
+
+def _empty_answers(out: FactWriter, view: RunView, every: tuple[Score, ...]) -> None:
+    """Whether every error rate of transcripts ends at 100 %, exactly or nearly: nothing is put out."""
+    rates = [
+        s for s in every if s.reading.kind & _ERROR_RATES and s.reading.whole and s.reading.phase != "train"
+    ]
+    late = view.once(is_late)
+    if not rates or late is None:
+        return
+    whole = [100.0 if float(score.series.value.max()) > SEVERAL_ROWS else 1.0 for score in rates]
+    shares = [float(score.series.value[-1]) / unit for score, unit in zip(rates, whole, strict=True)]
+    empty = all(EMPTY <= share <= 1.0 for share in shares)
+    out.put("empty_answers", late and empty, [ref for score in rates for ref in end_of(score.series)])
+
+
+def _empty_predictions(out: FactWriter, view: RunView) -> None:
+    """Whether the last predictions that are shown are empty; the first ones of a training are, where blanks are learned first."""
+    shown = view.events("empty_prediction", "worded_prediction")[-SHOWN:]
+    if len(shown) == SHOWN and view.once(is_late) is not False:
+        empty = all(event.kind == "empty_prediction" for event in shown)
+        out.put("empty_predictions", empty, [shown[-1].ref, shown[0].ref])
+
+
+def _decibels_apart(out: FactWriter, view: RunView) -> None:
+    """By how many decibels the best held-out series ends below the worst of the training, which may be told part by part."""
+    sides: dict[bool, list[Series]] = {True: [], False: []}
+    for name in sorted(view.run.metrics.names):
+        words, phase = set(words_of(name)), read_name(name).phase
+        series = view.finite(name) if words & _DECIBELS and phase != "other" and "best" not in words else None
+        if series is not None:
+            sides[phase == "eval"].append(series)
+    if all(sides.values()):
+        held = max(sides[True], key=_level)
+        train = min(sides[False], key=_level)
+        out.put("decibels_apart", _level(train) - _level(held), [*end_of(held), *end_of(train)])
+
+
+def _level(series: Series) -> float:
+    return float(median_of(series.value[-SEVERAL_ROWS:]))
+
+
+def _class_never_found(out: FactWriter, view: RunView, every: tuple[Score, ...]) -> None:
+    """Whether a class that has scores of its own in a row never is found, beside one that is found mostly.
+
+    Classes are counted from 0 or 1 without a gap; ``recall_1, recall_5`` are ranks.
+    """
+    groups: dict[str, dict[int, Score]] = {}
+    for score in every:
+        match = _COUNTED.match(score.series.logged_as)
+        if match is not None and score.reading.kind & OVERLAP and score.reading.phase != "other":
+            groups.setdefault(match["measure"].lower(), {})[int(match["index"])] = score
+    classes = [group for group in groups.values() if len(group) > 1 and _is_counted(group)]
+    if not classes or view.once(is_late) is not True:
+        return
+    best = {
+        i: max(float(g[i].values.max()) for g in classes if i in g) for i in sorted(set().union(*classes))
+    }
+    found = {at: min(float(g[at].values.max()) for g in classes if at in g) for at in best}
+    never = [at for at, share in found.items() if share <= NOTHING]
+    shown = next(
+        group[never[0] if never else min(best)]
+        for group in classes
+        if (never[0] if never else min(best)) in group
+    )
+    out.put("class_never_found", bool(never) and max(best.values()) >= MOSTLY, end_of(shown.series))
+    if never:
+        out.put("class_never_found_name", shown.series.logged_as, end_of(shown.series))
+
+
+def _is_counted(group: dict[int, Score]) -> bool:
+    first = min(group)
+    return first <= 1 and sorted(group) == list(range(first, first + len(group)))
+
+
+def _undefined(out: FactWriter, view: RunView) -> None:
+    """Whether a score is no number in any row, although every loss and norm is one: it is a mean over no sample."""
+    scored = [
+        series
+        for name in sorted(view.run.metrics.names)
+        if read_score(name).better and (series := view.curve(name)) is not None and len(series)
+    ]
+    points = [found for found in (view.once(loss_points), view.once(grad_points)) if found is not None]
+    if not scored or any(found.bad.any() for found in points):
+        return
+    never = [series for series in scored if np.isnan(series.value).all()]
+    shown = (never or scored)[0]
+    out.put("undefined", bool(never), refs_at(shown, [0]))
