@@ -33,6 +33,7 @@ from analyzer.model.diagnosis import (
 from analyzer.model.labels import ORDINARY
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
+from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED
 from analyzer.record import NamedTuple
 from analyzer.rules.causes import catalogue
@@ -49,7 +50,7 @@ from analyzer.rules.shape_line import POOLED
 from analyzer.rules.status import Verdict, judge, outcome, says_less_than_end
 from analyzer.rules.telling import Telling, telling
 from analyzer.rules.template import fill
-from analyzer.rules.tree import headline_of
+from analyzer.rules.tree import HALF, headline_of
 from analyzer.version import __version__
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def diagnose_loaded(
             verdict = judge(by_rules, seen, tests, facts.plain, first)
     status = verdict.status
     findings, ruled_out = _split(listed, status, is_pooled=bool(kinds))
-    if loaded.unread is not None and not findings:
+    if loaded.unread is not None and not findings and not _reads_sound(facts.plain):
         raise loaded.unread()
     every = (*findings, *ruled_out)
     as_told = telling(every, status, kinds)
@@ -162,6 +163,13 @@ def diagnose_loaded(
         passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
         gaps=_gap_notes(run, (*rules.left_out, *guard.gaps)),  # all parts are done by now
     )
+
+
+def _reads_sound(facts: Mapping[str, Scalar]) -> bool:
+    """Whether the last words of a log, none of which tells of an error, are mostly those of sound runs."""
+    sound = facts.get("message.sound")
+    told = facts.get("failure.seen") is True or facts.get("event.error_line.seen") is True
+    return isinstance(sound, float) and sound >= HALF and not told
 
 
 def _unless_part_failed(verdict: Verdict, guard: Guard) -> Verdict:
@@ -289,11 +297,20 @@ def _pooled(
     leads = leader is not None and (leader.cause.id, leader.symptom_kind) in found
     if not leads and moved[0].probability < (LISTED_FROM if by is WORDING and is_written(plain) else GUESS):
         return listed, None, ()
-    at = next((place for place, f in enumerate(kept) if f.probability < moved[0].probability), len(kept))
+    at = next(
+        (place for place, f in enumerate(kept) if _stands_behind(f, moved[0], plain, by_words=by is WORDING)),
+        len(kept),
+    )
     if leads or not kept:
         at = 0
     kinds = by.kinds | {finding.symptom_kind for finding in moved}
     return [*kept[:at], *moved, *kept[at:]], moved[0] if by_course else None, kinds
+
+
+def _stands_behind(kept: Finding, moved: Finding, facts: Mapping[str, Scalar], *, by_words: bool) -> bool:
+    """Whether a finding is less likely than the first of the pool, or only says what made a run slow that then crashed."""
+    crashed = by_words and facts.get("ended.state") == "crashed"
+    return kept.probability < moved.probability or (crashed and kept.severity == "wasteful")
 
 
 def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | None:

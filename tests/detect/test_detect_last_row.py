@@ -69,6 +69,7 @@ def test_decibels_between_training_and_held_out_signals(columns, decibels):
     [
         (4000, {"F1_0": 0.97, "F1_1": 0.001, "recall_0": 0.99, "recall_1": 0.0005, "precision_1": 0.2, "precision_0": 0.9}, True),
         (4000, {"val_iou_class_0": 0.91, "val_iou_class_1": 0.0, "val_iou_class_2": 0.4}, True),
+        (4000, {"val_iou_0": 0.0, "val_iou_1": 0.7, "val_iou_2": 0.4}, False),  # the unlabelled one
         (4000, {"F1_0": 0.97, "F1_1": 0.31}, False),
         (4000, {"F1_0": 0.2, "F1_1": 0.0}, False),  # none is found
         (4000, {"recall_1": 0.001, "recall_5": 0.7}, None),  # among the first so many

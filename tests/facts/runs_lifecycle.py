@@ -94,4 +94,29 @@ def failed_at_exit() -> RunMaker:
     )
 
 
-RUNS = (restarted, elastic, living, two_writers, gap_in_tracker, machines, scored, stopped, failed_at_exit)
+def stopped_at_exit() -> RunMaker:
+    """An interrupt behind the words that training is complete."""
+    maker = RunMaker().log({"loss": falling(30)}).event("training_completed", role="info", line=400)
+    return maker.event("keyboard_interrupt", role="root_candidate", line=410)
+
+
+def meeting() -> RunMaker:
+    """A log whose last line is the one in which four ranks are about to meet."""
+    maker = RunMaker().event("ranks_meeting", role="info", line=12, member=1, of=4)
+    maker.file().log_end(LogEnd(0, 12, "initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/4", torn=False))
+    return maker
+
+
+RUNS = (
+    restarted,
+    elastic,
+    living,
+    two_writers,
+    gap_in_tracker,
+    machines,
+    scored,
+    stopped,
+    failed_at_exit,
+    stopped_at_exit,
+    meeting,
+)

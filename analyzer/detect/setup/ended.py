@@ -7,6 +7,8 @@ a copy is as young as a file that is being written.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, number
@@ -118,8 +120,12 @@ def detect(view: RunView, out: FactWriter) -> None:
     out.put("run.log_truncated", _truncated(view, end), end.refs)
     out.put("ended.excerpt", end.is_excerpt, end.refs)
     _checkpoint(view, out)
-    if end.state == "completed" and (failure := _after_completion(view)) is not None:
-        out.put("ended.at_exit", failure.speaker.kind, [failure.speaker.ref])
+    told: dict[bool, Failure] = {}
+    for failure in _after_completion(view) if end.state == "completed" else ():
+        told.setdefault(bool(failure.kinds & FROM_OUTSIDE), failure)
+    for outside, failure in told.items():
+        name, value = ("stopped_at_exit", True) if outside else ("at_exit", failure.speaker.kind)
+        out.put(f"ended.{name}", value, [failure.speaker.ref])
 
 
 def _verdict(view: RunView, progress: Progress | None, life: Life) -> _End:
@@ -476,8 +482,8 @@ def _checkpoint(view: RunView, out: FactWriter) -> None:
         )
 
 
-def _after_completion(view: RunView) -> Failure | None:
-    """A failure of its own, and no noise of peers that leave, behind the words that training is complete."""
+def _after_completion(view: RunView) -> Iterator[Failure]:
+    """Failures of its own, and ends from outside, but no noise of peers that leave, behind the words that training is complete."""
     done = of_last_attempt(view, "training_completed")
     for failure in order_of(view).failures:
         attempt, source, line = failure.place
@@ -488,6 +494,5 @@ def _after_completion(view: RunView) -> Failure | None:
         # One line of the exception's family without its traceback is what the shell, a library or a sample says.
         raised = failure.family == "exception" and "python_traceback" in failure.kinds
         own = raised or failure.family in {"device", "memory"} or "sigabrt" in failure.kinds
-        if own and behind and not failure.kinds & FROM_OUTSIDE:
-            return failure
-    return None
+        if behind and (own or failure.kinds & FROM_OUTSIDE):
+            yield failure

@@ -108,6 +108,7 @@ def detect(view: RunView, out: FactWriter) -> None:
         out.put("evidence_unread", where + unread.reason, [unread.ref])
     done, done_refs = completed(view)
     out.put("completed", done, done_refs)
+    out.put("stops_at_meeting", *_stops_at_meeting(view))
 
 
 def _frameworks(view: RunView, out: FactWriter) -> None:
@@ -267,6 +268,16 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
         return True, event_refs(ended_well[-1:])
     last = _written_once_at_end(view)
     return (True, [last]) if last is not None else (None, [])
+
+
+def _stops_at_meeting(view: RunView) -> tuple[bool | None, list[SourceRef]]:
+    """Whether the last line of a log is the one in which ranks are about to meet; None where none says so, or steps follow."""
+    meetings = of_last_attempt(view, "ranks_meeting")
+    if not meetings or len(view.run.metrics):
+        return None, []
+    last = meetings[-1].ref
+    end = next((end for end in view.run.log_ends if end.source == last.source), None)
+    return (None if end is None else end.line == last.line), [last]
 
 
 def _that_ended(view: RunView, raised: list[Event]) -> list[Event]:

@@ -117,3 +117,19 @@ def test_the_exception_that_ended_the_last_launch_is_the_one_that_is_quoted(tmp_
     quoted = [place.text for evidence in told for place in evidence.refs]
     assert dx.findings[0].cause.id == "user-code-exception"
     assert not [line for line in quoted if "KeyError" in line]
+
+
+ROWS = "".join(f"epoch {n}/40 loss {4.0 * 0.9**n:.4f} accuracy {1 - 0.9**n:.4f}\n" for n in range(1, 41))
+STOPPED = 'Traceback (most recent call last):\n  File "train.py", line 81, in <module>\n    plt.show()\nKeyboardInterrupt\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "accused"),
+    [(ROWS + "Training complete.\n" + STOPPED, False), (ROWS + STOPPED + "Training complete.\n", True)],
+    ids=["behind-the-end", "stopped-by-hand"],
+)
+def test_who_closes_a_window_that_training_left_open_cancels_no_run(tmp_path, text, accused):
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+    named = {found.cause.id for found in analyzer.diagnose(tmp_path).findings if found.probability >= 0.5}
+
+    assert ("user-cancelled" in named) == accused

@@ -103,3 +103,17 @@ def test_what_a_shell_or_launcher_says_of_a_program_that_ended_is_later_than_its
     maker.event(kind, path="out.log", line=40, role=role, text=text, **fields)
 
     assert maker.facts().plain["failure.first.kind"] == "python_traceback"
+
+
+def test_what_made_a_run_slow_is_told_behind_the_error_that_ended_it(tmp_path):
+    rows = "".join(
+        f"[2026/01/02 07:{number // 60:02d}:{number % 60:02d}] root INFO: epoch: [1/900], iter: {2 * number}, lr: 0.000{100 + number}, "
+        f"loss: {6.4 - 0.01 * number:.6f}, reader_cost: 0.2{number % 7}711 s, batch_cost: 0.43{number % 9}50 s, ips: 8.9{number % 10}860\n"
+        for number in range(60)
+    )
+    log = tmp_path / "train.log"
+    log.write_text(rows + FRAMES + "OSError: (External) Cuda error(998), an odd state of the device.\n")
+
+    causes = [finding.cause.id for finding in analyzer.diagnose(log).findings]
+
+    assert causes[0] != "data-loading-bottleneck" == causes[-1]

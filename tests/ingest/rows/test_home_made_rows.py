@@ -307,3 +307,15 @@ def test_what_an_epoch_tells_beside_its_batches_is_a_mean():
 )  # fmt: skip
 def test_only_what_was_measured_is_a_series(text, names):
     assert sorted(read_text(text).metrics.raw_names) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    "spelling", ["Change of loss [{v}]", "change in loss: {v}", "difference of loss [{v}] below"]
+)
+def test_what_a_loss_differs_by_is_no_loss(spelling):
+    text = "".join(
+        f"Epoch[{n}] Training: loss = {2 - n / 8}\n{spelling.format(v=0.001 * n + 0.0005)}\n"
+        for n in range(1, 6)
+    )
+
+    assert [value for _, value in points(read_text(text), "loss")] == [2 - n / 8 for n in range(1, 6)]

@@ -46,6 +46,21 @@ def test_last_words_that_tell_nothing_are_no_answer(tmp_path):
         diagnose(archive)
 
 
+def test_a_log_in_words_of_sound_runs_is_too_little_to_judge_and_not_refused(tmp_path):
+    log = tmp_path / "serve.log"
+    log.write_text(
+        "I0306 10:00:01.000001 4711 serve.py:51] Using 4 workers for the search\n"
+        "I0306 10:00:02.000001 4711 serve.py:93] Started the search over the first collection\n"
+        "I0306 10:00:09.000001 4711 serve.py:97] Finished the search over the first collection in 7.0 seconds\n"
+        "I0306 10:00:11.000001 4711 serve.py:120] Loading weights for model 2, then running it\n",
+        encoding="utf-8",
+    )
+
+    answer = diagnose(log)
+
+    assert (answer.status, answer.findings) == ("insufficient", ())
+
+
 def test_a_log_of_warnings_alone_is_too_little_to_judge(tmp_path):
     log = tmp_path / "train.log"
     log.write_text(

@@ -273,11 +273,11 @@ def _leapt_together(pairs: list[tuple[float, float]]) -> bool:
     losses = [loss for loss, _ in pairs]
     lowest_left = list(accumulate(reversed(losses), min))[::-1]
     for row in range(1, len(losses)):
-        near = range(max(row - LEAP_ROWS, 0), row)
-        low = min(near, key=losses.__getitem__)
-        if losses[row] >= LEAPT * losses[low] and lowest_left[row] >= LEAPT / 2 * losses[low]:
-            rose = max(value for _, value in pairs[low + 1 : low + 1 + LEAP_ROWS])
-            if rose >= ROSE * pairs[low][1]:
+        near = slice(max(row - LEAP_ROWS, 0), row)
+        level = sorted(losses[near])[len(losses[near]) // 2]
+        if losses[row] >= LEAPT * level and lowest_left[row] >= LEAPT / 2 * level:
+            before = min(value for _, value in pairs[near])
+            if max(value for _, value in pairs[row : row + LEAP_ROWS]) >= ROSE * before:
                 return True
     return False
 

@@ -29,6 +29,12 @@ _COUNTED = LazyRegex(r"^(?P<measure>.{0,60}?[A-Za-z]\d{0,2})[_ /.-](?:class[_ ]?
 """A score with the number of its class behind it: ``F1_0``, ``iou/class_1``."""
 
 
+PAIR = 2
+"""Of more classes than two the first may be what nobody labelled."""
+
+_FINDS = OVERLAP - {"precision"}
+"""Scores that are 0 where a class is never named; precisions are numbered by the length of phrases, too."""
+
 SHOWN = 5
 """Predictions that a log shows before their being empty says something of the model."""
 
@@ -91,24 +97,29 @@ def _class_never_found(out: FactWriter, view: RunView, every: tuple[Score, ...])
     groups: dict[str, dict[int, Score]] = {}
     for score in every:
         match = _COUNTED.match(score.series.logged_as)
-        if match is not None and score.reading.kind & OVERLAP and score.reading.phase != "other":
+        if match is not None and score.reading.kind & _FINDS and score.reading.phase != "other":
             groups.setdefault(match["measure"].lower(), {})[int(match["index"])] = score
-    classes = [group for group in groups.values() if len(group) > 1 and _is_counted(group)]
+    classes: dict[int, list[Score]] = {}
+    for group in groups.values():
+        if len(group) > 1 and _is_counted(group):
+            for index, score in group.items():
+                classes.setdefault(index, []).append(score)
     if not classes or view.once(is_late) is not True:
         return
-    best = {
-        i: max(float(g[i].values.max()) for g in classes if i in g) for i in sorted(set().union(*classes))
+    never = {
+        index: min(scores, key=_best)
+        for index, scores in classes.items()
+        if _best(min(scores, key=_best)) <= NOTHING and (index or len(classes) <= PAIR)
     }
-    found = {at: min(float(g[at].values.max()) for g in classes if at in g) for at in best}
-    never = [at for at, share in found.items() if share <= NOTHING]
-    shown = next(
-        group[never[0] if never else min(best)]
-        for group in classes
-        if (never[0] if never else min(best)) in group
-    )
-    out.put("class_never_found", bool(never) and max(best.values()) >= MOSTLY, end_of(shown.series))
+    others = max(_best(score) for scores in classes.values() for score in scores)
+    shown = next(iter(never.values()), next(iter(classes.values()))[0])
+    out.put("class_never_found", bool(never) and others >= MOSTLY, end_of(shown.series))
     if never:
         out.put("class_never_found_name", shown.series.logged_as, end_of(shown.series))
+
+
+def _best(score: Score) -> float:
+    return float(score.values.max())
 
 
 def _is_counted(group: dict[int, Score]) -> bool:

@@ -161,6 +161,8 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             generic = field.slot in found and finder is _rated and found[field.slot].name.lower() in _GENERIC
             if field.slot in taken or (field.slot in found and not generic):
                 continue
+            if _CHANGE_OF.match(text, field.start):
+                continue
             if field.slot in firsts and read_name(field.name).quantity not in {"learning_rate", "accuracy"}:
                 if is_score(field.name) or _LOSSES.search(field.name):
                     found |= _of_classes(field, firsts[field.slot])
@@ -200,6 +202,9 @@ def _add_shares(found: dict[int, Field], slots: list[int]) -> None:
         if loss is not None and not loss.unit and read_name(loss.name).quantity == "loss":
             found[slot] = loss._replace(slot=slot, name=f"{loss.name}_2", unit="%")
 
+
+_CHANGE_OF = LazyRegex(r"(?i)(?:change|difference|improvement|decrease) (?:of|in) ")
+"""What a value differs by from the row before is another quantity: ``Change of loss [1e-05]``."""
 
 MAX_CLASSES = 40
 """Numbers of a list of scores that are kept, each as the score of a class; data sets with more print means."""
