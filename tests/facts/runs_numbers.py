@@ -178,7 +178,23 @@ def target_of_zero() -> RunMaker:
     return RunMaker().log({"loss": [2.0, 1.5, 1.2], "test_mape": [0.2, float("inf"), 0.1]})
 
 
+def leaps() -> RunMaker:
+    """A loss that leaps again and again, and a part of it that leaves all proportion."""
+    losses = [900.0, 950.0, 800.0, 4e4, 700.0, 850.0, 3e6, 2e4, 900.0, 820.0]
+    return RunMaker().log({"loss": losses, "kl_loss": [0.4, 5.0, *[2e6] * 8]})
+
+
+def answers_now_and_then() -> RunMaker:
+    """A loss of each epoch and an accuracy of every fifth."""
+    maker = RunMaker().log({"loss": [4.0 * 0.9**i for i in range(60)]})
+    return maker.log(
+        {"accuracy": [0.3, 0.42, *[0.47] * 10]}, first=5, every=5, lines=list(range(50, 601, 50))
+    )
+
+
 RUNS = (
+    leaps,
+    answers_now_and_then,
     one_row,
     target_of_zero,
     no_episode,

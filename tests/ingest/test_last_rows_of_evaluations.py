@@ -56,7 +56,7 @@ def test_a_table_of_the_classes_of_objects_is_one_of_classes():
 @pytest.mark.parametrize(
     ("line", "kinds"),
     [
-        ("0it [00:03, ?it/s]", {"empty_loader"}),
+        ("0it [00:03, ?it/s]", {"loop_without_turn"}),
         ("0it [00:00, ?it/s]", set()),
         ("10it [00:03, 3.1it/s]", set()),
         ("Prediction : []  -- Label :  [3. 1.]", {"empty_prediction"}),

@@ -13,6 +13,7 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
+from analyzer.detect.curves.trend import trend
 from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.name_words import words_of
 from analyzer.model.ranked import median_of, row_medians
@@ -78,6 +79,10 @@ PASS_ROWS, PASSES, ON_TIME, NEARLY, AT_BEGIN = 20, 4, 0.7, 0.8, 0.25
 """Passes of twenty rows and more, at least five, of which most begin with such a place; a mean settles within a quarter of a pass."""
 
 
+FAR, FAR_ROWS, FAR_TIMES, FAR_SHARE = 20.0, 8, 2, 0.05
+"""Twenty times the median of eight rows and more, left and reached again, in one row of twenty and more: of 348 labelled sound runs none."""
+
+
 class Spike(NamedTuple):
     """One excursion above the curve."""
 
@@ -121,6 +126,22 @@ def find_spikes(view: RunView) -> Spikes | None:
     return Spikes(
         curve, tuple(s for s in found if not any(s.row - RETURN_POINTS <= at <= s.peak for at in parts))
     )
+
+
+def _to_and_fro(out: FactWriter, series: Series) -> None:
+    """Whether a loss that does not fall leaps to many times its level and back, again and again."""
+    values = series.value
+    numbers = trend(values) if len(series) >= FAR_ROWS else None
+    if numbers is None:
+        return
+    sizes = values - min(float(values.min()), 0.0)  # a likelihood may lie below zero
+    high = sizes >= FAR * float(median_of(sizes))
+    times = int((high[1:] & ~high[:-1]).sum()) + int(high[0])
+    wild = times >= FAR_TIMES and float(high.mean()) >= FAR_SHARE and not numbers.falls()
+    rows = [int(row) for row in np.flatnonzero(high)]
+    out.put("to_and_fro", wild, refs_at(series, rows or [0]))
+    if wild:
+        out.put("to_and_fro_highest", float(values.max()), refs_at(series, [int(values.argmax())]))
 
 
 def _ends_a_dip(values: Values, spike: Spike) -> bool:
@@ -212,6 +233,9 @@ def _return(ahead: Values, row: int, band: float) -> int | None:
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.spike.*``."""
     _left_higher(view, out)
+    points = view.once(loss_points)
+    if points is not None:
+        _to_and_fro(out, points.curve())
     spikes = view.once(find_spikes)
     if spikes is None:
         return

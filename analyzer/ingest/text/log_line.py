@@ -201,6 +201,7 @@ class LogState:
     epochs: float | None = None  # epochs that it intends
     logging_steps: int | None = None  # steps between two rows of the log, if stated
     held_out: bool = False  # whether the file is named for evaluations
+    measures: str = ""  # the metric that the file is named for, if it is named for nothing else
     captures: list[Capture] = field(default_factory=list)  # captures in progress
     last_line: int = 0  # number of the last line that holds something, once the log is complete
     told_line: int = -1  # number of the last line that an event was written for; -1 before the first

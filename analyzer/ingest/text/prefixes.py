@@ -94,6 +94,9 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("0123456789", r"\d{1,7}(?:\.\d{1,3})?s\t\d{1,8}\t"),  # Kaggle: seconds, sequence number
     # srun --label; darknet and CatBoost begin their rows with the number of the batch in the same way
     ("0123456789 ", r" {0,5}(?P<rank>\d{1,5}): (?!\S{1,20}, \S{1,20} avg|\s{0,8}learn\b)(?=.)"),
+    ("(", rf"\((?P<logger>[\w.]{{1,80}}:\d{{1,6}})\) {_LEVEL}: "),  # ESPnet: (asr_train:292) INFO: message
+    # ctime: Wed Apr  8 21:25:58 2026 message
+    ("MTWFS", r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d (?:[A-Z]{3,4} )?\d{4}[ :|-]{0,3}\s(?=\S)"),
     ("(", r"\((?:[\w.]{1,60} )?pid=\d{1,9}(?:, ip=(?P<host>[\d.]{7,15}))?\) ?"),  # Ray
     # Ray's own daemons, SkyPilot: its rank is that of the node
     ("(", r"\((?:raylet|autoscaler|head|worker\d{1,4})(?:, rank=\d{1,6})?(?:, pid=\d{1,9})?(?:, ip=(?P<host>[\d.]{7,15}))?\) "),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.metric_columns import METRIC_FILE
@@ -17,6 +17,8 @@ from analyzer.ingest.text.failures.error_lines import error_lines
 from analyzer.ingest.text.log_reader import LogReader, literal_hits
 from analyzer.ingest.text.text_layer import MAX_RECORD_BYTES, line_blocks, read_blocks
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.name_words import read_name
+from analyzer.model.score_words import read_score
 
 # Files that hold text but never the course of a run. Content may overrule the suffix, not the name.
 _NEVER = LazyRegex(
@@ -114,9 +116,17 @@ class TextLog:
 
         reader = LogReader(out)
         reader.state.held_out = is_of_held_out(source.path, alone=False)
+        reader.state.measures = _measures(source.path)
         reader.read(read_blocks(chunks(), on_long_line))
         for reason in lost:
             out.gap(f"the rest of the file cannot be read: {reason}", evidence=True)
+
+
+def _measures(path: Path) -> str:
+    """What the name of a file says that it holds and nothing else, such as ``eval_miou.txt``; empty if it says more or less."""
+    reading, score = read_name(path.stem), read_score(path.stem)
+    whole = (reading.quantity and reading.whole and not reading.setting) or (score.better and score.whole)
+    return path.stem if whole else ""
 
 
 def _is_log_in_markdown(text: bytes) -> bool:

@@ -131,3 +131,15 @@ def test_a_loss_that_is_many_times_what_its_perplexity_says_is_a_sum(perplexity,
     found = by_epoch([119.9, 108.2, 108.0, 98.0], perplexity=perplexity)
 
     assert found.get("signal.answers.summed") is summed
+
+
+@pytest.mark.parametrize(
+    ("every", "right", "of_others"), [(5, 0.47, True), (1, 0.47, False), (5, 0.98, False)]
+)
+def test_answers_that_are_counted_now_and_then_are_those_of_an_evaluation(every, right, of_others):
+    maker = RunMaker().log({"loss": [4.0 * 0.9**i for i in range(60)]}, first=1)
+    rows = range(every, 61, every)
+    answers = [0.3, 0.42, *[right] * (len(rows) - 2)]
+    maker.log({"accuracy": answers}, steps=list(rows), lines=[10 * row for row in rows])
+
+    assert maker.plain()["signal.answers.of_evaluations"] is of_others

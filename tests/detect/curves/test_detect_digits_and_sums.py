@@ -104,6 +104,19 @@ def test_one_row_that_leaves_the_loss_higher(behind, expected):
 
 
 @pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([900.0, 950.0, 800.0, 4e4, 700.0, 850.0, 3e6, 2e4, 900.0, 820.0, 940.0, 870.0], True),
+        ([-2.0, 60.0, -2.2, 900.0, -2.1, 30.0, -2.0, 800.0, -1.9, 25.0, 5.0, -2.0], True),
+        ([900.0, 950.0, 800.0, 4e4, 700.0, 850.0, 800.0, 720.0, 900.0, 820.0, 940.0, 870.0], False),  # once
+        ([900.0, 5e4, 300.0, 4e4, 100.0, 60.0, 30.0, 20.0, 10.0, 6.0, 5.0, 4.0], False),  # it falls beneath
+    ],
+)
+def test_a_loss_that_leaps_to_and_fro_is_told_from_a_spike(losses, expected):
+    assert RunMaker().log({"loss": losses}).plain()["signal.spike.to_and_fro"] is expected
+
+
+@pytest.mark.parametrize(
     ("loss", "overlap", "expected"),
     [
         ([2.0, -20.0, -90.0], [0.75, 2.5, 7.0], True),

@@ -368,3 +368,12 @@ def test_the_best_of_many_noisy_evaluations_is_no_turn(level, parts):
 
     assert facts["signal.eval.rises_while_train_falls"] is parts
     assert facts["signal.generalisation.within_noise"] is not parts
+
+
+def test_what_was_learned_since_the_last_evaluation_is_held_against_none():
+    learned = [2.0] * 10 + [1.9, 1.6, 1.2, 0.9, 0.7, 0.5] * 5
+    early = RunMaker().log({"loss": learned}).log({"eval_loss": [2.0, 2.0]}, steps=[1, 9])
+    late = RunMaker().log({"loss": learned}).log({"eval_loss": [2.0, 2.0]}, steps=[1, 39])
+
+    assert early.plain()["signal.gap.never_generalised"] is False
+    assert late.plain()["signal.gap.never_generalised"] is True

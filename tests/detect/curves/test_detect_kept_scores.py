@@ -58,6 +58,8 @@ def facts(**columns):
         ({"loss": FALLING, "train_acc": [0.12, 0.1, 0.11, 0.1] * 4}, "signal.score.training_unmoved", True),
         ({"loss": FALLING, "train_acc": [0.48 - 0.02 * i for i in range(16)]}, "signal.score.training_unmoved", True),
         ({"loss": FALLING, "train_acc": RISING}, "signal.score.training_unmoved", False),
+        ({"loss": [7.1, 6.3, 5.9, 5.7, 5.6, 5.5], "top1": [19.4, 18.9, 19.0, 19.4, 19.5, 19.6]}, "signal.score.training_stands", True),
+        ({"loss": [7.1, 6.3, 5.9, 5.7, 5.6, 5.5], "top1": [12.4, 13.9, 15.0, 17.4, 18.5, 19.6]}, "signal.score.training_stands", False),
         ({"loss": [2.3, 2.2] * 8, "train_acc": [0.1] * 16}, "signal.score.training_unmoved", False),
         ({"loss": FALLING, "val_mae": [14.0 - 0.3 * i for i in range(16)]}, "signal.score.error_half_left", True),
         ({"loss": FALLING, "val_mae": [0.7, *[0.56] * 15]}, "signal.score.error_half_left", False),

@@ -205,3 +205,117 @@ def test_numbers_between_strokes_that_are_called_by_their_phase(row, found):
 
     last = {name: points(run, name)[-1][1] for name in run.metrics.names}
     assert {name: pytest.approx(last[name]) for name in found} == last
+
+
+def glued(form, values=(0.53125, 0.26512, 0.12543)):
+    return "".join(form.format(n=n, v=v) + "\n" for n, v in enumerate(values, 1))
+
+
+BY_EPOCH = [(None, 0.53125), (None, 0.26512), (None, 0.12543)]
+BY_STEP = [(1, 0.53125), (2, 0.26512), (3, 0.12543)]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "told"),
+    [
+        ("\n".join(["mae0.53125", "mae0.26512", "mae0.12543"] * 2) + "\n", "mae", BY_EPOCH * 2),
+        (glued("epoch{n}:the PSNR is21.531254the SSIM is{v}"), "ssim", BY_EPOCH),
+        (glued("{n}step: current averaged_loss is ---------- {v}"), "loss", BY_STEP),
+        (glued("epoch {n} accuracy :-------: {v}"), "accuracy", BY_EPOCH),
+        (glued("ep{n}, MSE_05: {v};   MSE_10: 2.5;"), "mse_05", BY_EPOCH),
+        (glued("[ 0.29 mins] After {n} epochs, the mean training loss is  {v}"), "loss", BY_EPOCH),
+        (glued("Epoch {n}: Train_rf {v}   Memory 10.0%"), "train_rf", BY_EPOCH),
+        (glued("Wed Apr  8 21:25:58 2026 [{n}] loss: {v}, time elapsed: 9.5"), "loss", BY_STEP),
+        (glued("Training  [  {n}/5000]  eta: 3 days, 20:36:05  loss: {v} (0.75)"), "loss", BY_STEP),
+        (glued("Epoch:[0  ][{n}  /90] Loss: {v}      lr 1e-05"), "loss", BY_STEP),
+        (glued("Progress:  {n}% {n}/90 [05:51<01:03, 15.91it/s, Loss={v}]"), "loss", BY_STEP),
+    ],
+)  # fmt: skip
+def test_what_no_sign_parts_is_read(text, name, told):
+    run = read_text(text)
+    assert points(run, name) == told
+
+
+def test_the_place_of_a_call_is_no_quantity():
+    run = read_text(glued("2026-01-01 10:00:0{n},000 (gan_trainer:202) INFO: {{'d_loss': tensor([{v}], device='cuda:0')}}"))  # fmt: skip
+    assert list(run.metrics.raw_names) == ["d_loss"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        glued("mAP50.{n} is a threshold", (1, 2, 3)),
+        glued("---------- {n} ----------", (1, 2, 3)),
+        glued("Epoch ---------- {n} ----------", (1, 2, 3)),
+        glued("loss ---------- {n} ----------", (1, 2, 3)),
+        glued("{v}% {n}/90 files", (1, 2, 3)),
+        glued("no gain after {n} epochs, patience {v}", (1, 2, 3)),
+    ],
+)
+def test_what_only_looks_alike_is_not(text):
+    assert not read_text(text).metrics.raw_names
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "told"),
+    [
+        (glued("[train]: 41%|##  | {n}/90 [18:39<23:39, 3.4it/s]2026-01-01 10:00:00,341 (gan:333) INFO: (Steps: {n}) train/loss = {v}"), "loss", BY_STEP),
+        (glued("epoch 6 lr 4.5e-01\ntrain 10{n} {v}e+00 0.250000 0.750000"), "top1", [(101, 0.25), (202, 0.25), (303, 0.25)]),
+        (glued("step: {n} fraction_of_correct_next_step_preds:{v} log_pplx:4.5 loss:4.5"), "fraction_of_correct_next_step_preds", BY_STEP),
+        (glued("val, rank: 0, epoch: 4/50, slice: 0/1, step_in_slice: 7/8, in_epoch: 7, total step: {n}, (loss_avg_rank: 25.5), (loss_avg_slice: 32.5), (ppl_avg_slice: 1.5e+14), (acc_avg: 0.5), (lr: 1e-4), [('loss_ctc', 25.5), ('loss', {v})], {{'load': '0.5', 'forward_time': '0.5'}}, GPU memory usage: 2.5 GB"), "eval_loss", BY_EPOCH),
+    ],
+)  # fmt: skip
+def test_rows_in_company_of_much_else_are_read(text, name, told):
+    run = read_text(text)
+    found = points(run, name) or points(run, "accuracy")
+    assert [value for _, value in found] == [value for _, value in told]
+
+
+def test_a_search_whose_shares_stand_the_other_way_is_none():
+    assert not read_text(glued("train 10{n} {v}e+00 0.750000 0.250000")).metrics.raw_names
+
+
+def test_redraws_of_a_bar_that_are_one_line_are_rows_of_their_own():
+    bar = "mot/dla |###      | train: [0][{n}/90]|Tot: 0:17:09 |ETA: 0:44:08 |loss {v} |hm_loss 1.5 |Data 0.024s(0.5s)"
+    run = read_text("".join(bar.format(n=n, v=v) for n, v in ((4, 2.5), (5, 2.25), (6, 2.0))) + "\n")
+    assert points(run, "loss") == [(4, 2.5), (5, 2.25), (6, 2.0)]
+
+
+def test_a_group_in_brackets_names_what_stands_behind_it():
+    text = glued("iter {n}: [D] real {v} fake 0.5  [G] fake 1.5 reg 0.25")
+    run = read_text(text)
+    assert points(run, "d_real") == BY_STEP
+    assert points(run, "g_fake") == [(1, 1.5), (2, 1.5), (3, 1.5)]
+    assert points(read_text(glued("[info] loss {v} acc 0.25")), "loss") == BY_EPOCH  # one may be a level
+
+
+def test_what_an_epoch_tells_beside_its_batches_is_a_mean():
+    form = "Train Epoch: {n} [0/400 (0%)]\tLoss: {v}\n====> Epoch: {n} Average loss: 2.5\n====> Test set loss: 4.5\n"
+    run = read_text("".join(form.format(n=n, v=v) for n, v in ((1, 3.5), (2, 1.5))))
+    assert points(run, "loss") == [(None, 3.5), (None, 1.5)]
+    assert points(run, "epoch/average_loss") == [(None, 2.5), (None, 2.5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("step 1 loss: 0.5\nstep 2 loss: 0.25\nChange of loss [8.5e-06] < tolerance [1e-05]\n", ["loss"]),
+        (glued("Worker:2 Train Epoch: {n}, data size 12000, worker avg loss: {v}"), ["worker_avg_loss"]),
+        (glued("Epoch: {n}/90\n Learning rate is set as: {v}\n loss: 0.5; acc: 5.0/9.0=0.5"), ["lr", "loss", "acc"]),
+        (glued("{{'PG_loss': array({v}, dtype=float32), 'total_loss': array(2.5, dtype=float32), 'weight_norm': array(2.5, dtype=float32)}}"), ["PG_loss", "total_loss", "weight_norm"]),
+    ],
+)  # fmt: skip
+def test_only_what_was_measured_is_a_series(text, names):
+    assert sorted(read_text(text).metrics.raw_names) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    "spelling", ["Change of loss [{v}]", "change in loss: {v}", "difference of loss [{v}] below"]
+)
+def test_what_a_loss_differs_by_is_no_loss(spelling):
+    text = "".join(
+        f"Epoch[{n}] Training: loss = {2 - n / 8}\n{spelling.format(v=0.001 * n + 0.0005)}\n"
+        for n in range(1, 6)
+    )
+
+    assert [value for _, value in points(read_text(text), "loss")] == [2 - n / 8 for n in range(1, 6)]

@@ -168,3 +168,23 @@ def test_signs_that_stand_where_names_do_name_nothing():
     )
 
     assert len(points(read_text(text), "loss")) == 5
+
+
+@pytest.mark.parametrize("strokes", ["|####|", ""])
+def test_full_bars_with_other_lines_between_are_those_of_epochs(strokes):
+    epoch = "100%{strokes} 24/24 [14:15<00:00,  3.24it/s, train_loss={v}]\n100%{strokes} 7/7 [00:27<00:00, 26.8it/s]\nsaved\n"
+    run = read_text("".join(epoch.format(strokes=strokes, v=v) for v in (4.5, 3.5, 2.5)))
+    assert points(run, "loss") == [(24, 4.5), (48, 3.5), (72, 2.5)]
+    # a redraw, also one that adds what was held out, is none
+    again = f"100%{strokes} 24/24 [14:15<00:00,  3.24it/s, train_loss=4.5]\nsaved\n"
+    assert {step for step, _ in points(read_text(again * 3), "loss")} == {24}
+
+
+@pytest.mark.parametrize("strokes", ["|####|", ""])
+def test_a_bar_stands_at_the_step_of_its_title(strokes):
+    bar = "Step: {n}5. Epoch: {n}/90. Iteration: 8/8. Total loss: {v}: 100%{strokes} 8/8 [01:10<00:00,  8.82s/it]\n"
+    run = read_text("".join(bar.format(strokes=strokes, n=n, v=v) for n, v in ((1, 4.5), (2, 3.5))))
+    assert points(run, "loss") == [(15, 4.5), (25, 3.5)]
+    named = bar.replace("Step: {n}5. ", "steps: {n}5/90 ")
+    told = read_text("".join(named.format(strokes=strokes, n=n, v=v) for n, v in ((1, 4.5), (2, 3.5))))
+    assert [step for step, _ in points(told, "loss")] == [8, 16]

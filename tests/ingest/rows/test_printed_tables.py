@@ -239,3 +239,41 @@ def test_all_scores_of_a_table_tell_whether_they_are_percent(columns, row, best,
 
 def test_a_long_name_of_a_class_is_cut():
     assert of_two(["Class", "IoU"], ["a" * 300, "0.0"], ["pole", "0.5"])["names"] == "a" * 40
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "told"),
+    [
+        (
+            "[------------] Epoch      Train log_loss       Test log_loss     Time cost (sec)\n[   10%      ]     1                0.75                -nan              11.25\n[   20%      ]     2                 0.5                 nan              11.25\n",
+            "loss",
+            [(None, 0.75), (None, 0.5)],
+        ),
+        (
+            "".join(
+                f"Epoch: {n} | took 57s\n*****train_loss,train_acc,valid_loss,valid_ac*****\n{v}\t2.5\t4.5\t3.5\n"
+                for n, v in enumerate((0.75, 0.5, 0.25), 1)
+            ),
+            "loss",
+            [(None, 0.75), (None, 0.5), (None, 0.25)],
+        ),
+        (
+            "Step | Training Loss | rewards / agrees_with_the_references_of_its_answer\n-- | -- | --\n1 | 0.75 | -1.5\n2 | 0.5 | -0.5\n",
+            "loss",
+            [(1, 0.75), (2, 0.5)],
+        ),
+    ],
+)
+def test_frames_bars_and_long_names_of_a_head_are_seen_through(text, name, told):
+    assert points(read_text(text), name) == told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[ ACTION     ] train_loss,val_loss\n0.5 0.75\n0.25 0.5\n0.125 0.5\n",
+        "***** train_loss and valid_loss of the run *****\n0.5 0.25 0.75 3\n0.25 0.25 0.75 3\n0.125 0.25 0.5 3\n",
+    ],
+)
+def test_a_frame_around_a_sentence_makes_no_head(text):
+    assert not read_text(text).metrics.raw_names

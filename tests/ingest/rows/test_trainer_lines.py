@@ -138,3 +138,18 @@ def test_a_bar_that_pads_its_numbers_writes_nan_with_a_digit_behind_it(row):
     found = next(run.metrics.series(name) for name in run.metrics.names if "mel" in name)
 
     assert np.isnan(found.value).tolist() == [False, True, True]
+
+
+def test_an_evaluation_as_long_as_an_epoch_of_keras_is_no_epoch():
+    epochs = "".join(
+        f"Epoch {n}/2\n57/57 [====] - 3s 57ms/step - loss: {v} - val_loss: 4.5\n"
+        for n, v in ((1, 2.5), (2, 1.5))
+    )
+    run = read_text(f"{epochs} Starting\n57/57 [====] - 1s 17ms/step - loss: 9.5\n")
+    assert points(run, "loss") == [(57, 2.5), (114, 1.5)]
+    # the end of an epoch may be drawn twice, the second time with what was held out
+    twice = "".join(
+        f"Epoch {n}/2\n9/9 [====] - 3s - loss: {n}.5\n9/9 [====] - 3s - loss: {n}.5 - val_loss: 4.5\n"
+        for n in (1, 2)
+    )
+    assert points(read_text(twice), "eval_loss") == [(9, 4.5), (18, 4.5)]

@@ -74,3 +74,24 @@ def test_a_static_scale_is_not_lowered():
     text = "[WARNING] overflow, still update, loss scale adjust to 1024.0\n"
 
     assert not read_text(text).events.of("loss_scale_overflow")
+
+
+def test_rows_of_wespeaker_are_told_by_their_columns():
+    form = "[ INFO : 2026-01-01 04:05:4{n},255 ] - |         7|      {n}00|   5.5e-05|       0.2|    {v}|    78.5|\n"
+    run = read_text("".join(form.format(n=n, v=v) for n, v in ((1, 1.5), (2, 1.25))))
+    assert points(run, "loss") == [(100, 1.5), (200, 1.25)]
+    assert points(run, "accuracy") == [(100, 78.5), (200, 78.5)]
+    assert points(run, "learning_rate") == [(100, 5.5e-05), (200, 5.5e-05)]
+    # five columns, or another logger, may be anything
+    assert not read_text(form.format(n=1, v=1.5).replace("|       0.2", "") * 3).metrics.raw_names
+    assert not read_text(form.format(n=1, v=1.5).partition("] - ")[2] * 3).metrics.raw_names
+
+
+def test_word_errors_as_kaldi_counts_them_are_those_of_their_set():
+    text = "".join(
+        f"## epoch-{n}\n[test-clean] %WER {v}5% [18104 / 52576, 56 ins, 9 del, 8 sub ]\n[test-other] %WER {w}5% [25032 / 52343, 49 ins, 9 del, 8 sub ]\n"
+        for n, v, w in ((0, 9.2, 12.2), (1, 8.2, 10.2))
+    )
+    run = read_text(text)
+    assert [round(value, 6) for _, value in points(run, "test-clean_wer")] == [0.0925, 0.0825]
+    assert [round(value, 6) for _, value in points(run, "test-other_wer")] == [0.1225, 0.1025]

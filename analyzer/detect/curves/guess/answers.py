@@ -76,6 +76,9 @@ wrong, not the loss): the right one has less than half there, so cross-entropy c
 MOVED = 0.1
 """A tenth of all answers: what accuracies of one guess after another differ by on small held-out sets."""
 
+SOME_ROWS, SPARSE = 6, 2
+"""Six accuracies, and two rows of the loss and more for each."""
+
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.answers.*``."""
@@ -240,9 +243,24 @@ def _cheap_errors(out: FactWriter, view: RunView) -> None:
         refs = end_of(loss)
         below = bool(cheap[-third:].all() and float(late.min()) >= MANY_WRONG)
         out.put("below_its_errors", below and float(late.max()) <= MOST_WRONG, refs)
+        out.put("of_evaluations", below and _of_evaluations(view, shares), refs)
         fell = float(loss.value[0]) >= 2 * float(loss.value[-1]) and not cheap[0]
         out.put("learned_uncounted", below and fell and float(wrong[0] - late.min()) < MOVED, refs)
         return
+
+
+def _of_evaluations(view: RunView, shares: Series) -> bool:
+    """Whether an accuracy that says not of which samples it is stands in every second row of the loss or fewer, and gains no more.
+
+    What costs time is done now and then: an evaluation. Such answers do not belong to the samples that the loss is of.
+    """
+    loss = view.curve("loss")
+    held_out = any(view.curve(name) is not None for name in ("eval_accuracy", "eval_loss"))
+    if loss is None or held_out or len(shares) < SOME_ROWS:
+        return False
+    late = shares.value[shares.value.size // 2 :]
+    gained = float(late.max()) - float(shares.value[: shares.value.size // 2].max())
+    return SPARSE * len(shares) <= len(loss) and "train" not in words_of(shares.logged_as) and gained < MOVED
 
 
 def _order(out: FactWriter, view: RunView, count: int | None) -> None:

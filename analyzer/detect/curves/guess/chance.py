@@ -247,8 +247,10 @@ def _poor(out: FactWriter, view: RunView) -> None:
             clipped_cost
         )  # saturated outputs cost that much from the first row on; nothing ran away
         beyond = beyond and (clipped is None or clipped[0] is None)
-        out.put("far_beyond", beyond and all(few) and not _of_sequences(view), refs)
-        out.put("out_of_scale", (beyond or float(numbers.values[0]) >= 2 * BEYOND) and not all(few), refs)
+        of_one = not _of_sequences(view)  # a whole sequence costs the sum of its places
+        out.put("far_beyond", beyond and all(few) and of_one, refs)
+        high = beyond or float(numbers.values[0]) >= 2 * BEYOND
+        out.put("out_of_scale", high and not all(few) and of_one, refs)
     worse = not begins_in_the_middle(view, loss[0]) and (
         not numbers.falls()
         or numbers.fall < LITTLE * numbers.size

@@ -181,6 +181,19 @@ def since_the_last(held_out: Series, train: Series) -> Iterator[tuple[int, Value
             yield row, values[begin:end]
 
 
+def _learned_by_then(train: Series, held_out: Series, first: float) -> bool:
+    """Whether the training had learned when it was evaluated last: of what it learned since then no evaluation tells."""
+    steps = has_steps(held_out) and has_steps(train)
+    if not (steps or _in_one_file(held_out, train)):
+        return True
+    at, last = (train.step, held_out.step.max()) if steps else (train.line, held_out.line.max())
+    before = train.value[at <= last]
+    latest = before[-max(before.size // 5, 1) :]
+    return bool(
+        before.size and (before.size == len(train) or float(np.mean(latest)) <= (1 - LEARNED) * first)
+    )
+
+
 def _back_at_first(out: FactWriter, train: Series, held_out: Series) -> None:
     """Whether held-out and training loss leapt back to their first level together, and held-out loss fell below its old best after that."""
     means = {row: float(np.mean(near)) for row, near in since_the_last(held_out, train)}
@@ -209,7 +222,8 @@ def _losses(
         # The first evaluation stands at the end of an epoch; what the training lost since then counts.
         out.put("held_out_gained", held_out[1].gain / held_out[1].first, refs)
         never = held_out[1].gain <= NEVER * held_out[1].first
-        out.put("never_generalised", learned and never, refs)
+        by_then = learned and _learned_by_then(train[0], held_out[0], train[1].first)
+        out.put("never_generalised", by_then and never, refs)
     if len(pairs) < ROWS or min(min(pair) for pair in pairs) <= 0:
         return
     first, last = pairs[0][0] / pairs[0][1], pairs[-1][0] / pairs[-1][1]
@@ -259,11 +273,11 @@ def _leapt_together(pairs: list[tuple[float, float]]) -> bool:
     losses = [loss for loss, _ in pairs]
     lowest_left = list(accumulate(reversed(losses), min))[::-1]
     for row in range(1, len(losses)):
-        near = range(max(row - LEAP_ROWS, 0), row)
-        low = min(near, key=losses.__getitem__)
-        if losses[row] >= LEAPT * losses[low] and lowest_left[row] >= LEAPT / 2 * losses[low]:
-            rose = max(value for _, value in pairs[low + 1 : low + 1 + LEAP_ROWS])
-            if rose >= ROSE * pairs[low][1]:
+        near = slice(max(row - LEAP_ROWS, 0), row)
+        level = sorted(losses[near])[len(losses[near]) // 2]
+        if losses[row] >= LEAPT * level and lowest_left[row] >= LEAPT / 2 * level:
+            before = min(value for _, value in pairs[near])
+            if max(value for _, value in pairs[row : row + LEAP_ROWS]) >= ROSE * before:
                 return True
     return False
 

@@ -58,6 +58,9 @@ training was ended where it still learned as before. Noise leaves as much of an 
 UNMOVED_ROWS, UNMOVED_GAIN, SEEN_FALL = 4, 0.05, 0.3
 """Four rows, five points gained at most and at most half of the answers right, while three tenths of the training loss go."""
 
+STANDS_GAIN = 0.02
+"""Two answers of a hundred: what a mean over so many batches differs by from row to row."""
+
 _TESTED, _VALIDATED = word_set("test testing"), word_set("val valid validation dev eval evaluation")
 _ONE_SPELLING = {"acc": "accuracy"}
 """The short form, which programs mix with the word; whatever else differs is another measure."""
@@ -155,9 +158,11 @@ def _broke(out: FactWriter, view: RunView, scores: list[Score]) -> None:
 
 
 def _held_out_leapt(view: RunView) -> bool:
-    """Whether the held-out loss ends at twice all that it was before a leap, which its training loss did not follow down."""
+    """Whether the held-out loss ends at twice all that it was before a leap, and the training loss neither fell nor tells of it itself."""
     loss, training = view.once(held_out_trend), view.once(loss_trend)
-    if loss is None or len(loss[0]) < LEAP_ROWS or (training is not None and training[1].falls()):
+    if loss is None or len(loss[0]) < LEAP_ROWS:
+        return False
+    if training is not None and (training[1].falls() or training[1].last >= LEAPT * training[1].first):
         return False
     values = loss[0].value
     row = int(np.argmax(values[1:] / np.maximum(values[:-1], 1e-12))) + 1
@@ -263,5 +268,9 @@ def _training_unmoved(out: FactWriter, view: RunView, scores: list[Score]) -> No
         right = _right(score)
         early, late = float(right[: max(right.size // 4, 1)].max()), float(right[right.size // 4 :].max())
         unmoved = fell and late <= AT_MOST and late - early <= UNMOVED_GAIN
-        out.put("training_unmoved", unmoved, refs_at(score.series, [0, len(score.series) - 1]))
+        refs = refs_at(score.series, [0, len(score.series) - 1])
+        out.put("training_unmoved", unmoved, refs)
+        quiet = float(np.ptp(right)) <= UNMOVED_GAIN  # single batches differ by more, whatever is learned
+        stands = loss[1].falls() and late <= AT_MOST and late - early < STANDS_GAIN
+        out.put("training_stands", quiet and stands, refs)
         return

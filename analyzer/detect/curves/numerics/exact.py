@@ -49,6 +49,10 @@ PARTS_AT_ONCE = 3
 EXPLODES, EXPLODES_ROWS = 1e6, 4
 """A million times the level of a series is no spike of a batch."""
 
+GREW, GREW_FROM = 1e3, 10.0
+"""A loss a thousand times that of its first rows, and no less than ten thousand: what is weighed by nearly nothing may be that large, and
+then it is not learned."""
+
 LEAPT, LEAP, LEAP_FROM = 2, 100.0, 0.1
 """Two losses that end a hundred times above all that they were before; one that was hardly there before was switched on."""
 
@@ -230,6 +234,10 @@ def _explodes(out: FactWriter, view: RunView) -> None:
         end = sizes[-2:]
         if good.size == sizes.size and "loss" in words_of(name):
             early = float(median_of(sizes[:EXPLODES_ROWS]))
+            grown = float(median_of(sizes[-EXPLODES_ROWS:]))
+            if grown >= GREW * max(early, GREW_FROM):
+                out.put("part_grew", value=True, refs=ends_of(series))
+                out.put("part_grew_name", series.logged_as, end_of(series))
             # Row by row and of either sign: a loss without a bottom, or players that drive each other.
             if early > 0 and float(median_of(sizes[-EXPLODES_ROWS:])) >= EXPLODES * max(early, 1.0):
                 out.put("runs_away", value=True, refs=ends_of(series))

@@ -9,7 +9,7 @@ row has been read: the first of each epoch's lines stands before it as often as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isfinite
 
 from analyzer.ingest.names import canonical_metric
@@ -18,7 +18,15 @@ from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
 from analyzer.ingest.text.rows.learned.wordings import WordedRow
-from analyzer.model.name_words import JUDGES, MAKERS, is_score, names_host_memory, read_name, words_of
+from analyzer.model.name_words import (
+    JUDGES,
+    MAKERS,
+    is_score,
+    names_host_memory,
+    names_memory,
+    read_name,
+    words_of,
+)
 from analyzer.model.score_words import read_score
 
 BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
@@ -63,6 +71,16 @@ def play_each_other(names: Iterable[str]) -> bool:
     """
     players = {words[0].rstrip("0123456789") for name in names if (words := words_of(name))}
     return not players.isdisjoint(JUDGES) and not players.isdisjoint(MAKERS)
+
+
+def sums_costs_up(values: Mapping[str, float]) -> bool:
+    """Whether a line tells a time and a memory and nothing else, as at the end of a part of the work.
+
+    >>> sums_costs_up({"time": 12.0, "gpu_mem": 0.5}), sums_costs_up({"mem": 0.5}), sums_costs_up({"time": 12.0})
+    (True, False, False)
+    """
+    memory = [name for name in values if names_memory(name)]
+    return 0 < len(memory) < len(values) and all(name in memory or names_time(name) for name in values)
 
 
 class BareRows:
@@ -171,7 +189,7 @@ class BareRows:
             self._waiting.pop(kind, None)
 
     def left(self) -> list[Kept]:
-        """What is worth telling of a log without any other row: two of a kind, two names on one, or a NaN, are no chance."""
+        """What is worth telling of a log without any other row: two of a kind, two names on one, training beside held-out data, or a NaN, are no chance."""
         course = {
             kind: rows
             for kind, rows in self._beside.items()
@@ -182,6 +200,11 @@ class BareRows:
         waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course
         lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
         told = sum(map(len, waiting)) >= BARE_NAMES or not all(map(isfinite, lone))
-        told = told or any(len(kind) > 1 or len(rows) > 1 for kind, rows in waiting.items())
+        phases = {read_name(name).phase for kind in waiting for name in kind}
+        told = (
+            told
+            or phases >= {"train", "eval"}
+            or any(len(kind) > 1 or len(rows) > 1 for kind, rows in waiting.items())
+        )
         self._waiting, self._beside = {}, {}
         return [row for rows in waiting.values() for row in rows] if told else []

@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 
+from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import counted
+from analyzer.ingest.text.rows.learned.line_phases import BOTH_PARTS, part_of
 from analyzer.ingest.text.rows.learned.quantities import as_held_out
 from analyzer.ingest.text.rows.learned.wordings import WordedRow
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.name_words import read_name
 
 HELD_OUT_LINES = 4
 """Rows below a heading such as "Evaluation results:" that belong to it."""
@@ -25,7 +28,7 @@ EPOCH_LINES = 2
 KEPT_STEPS = 64
 """Steps of training rows that are kept in mind; an evaluation at a step follows the row of that step."""
 
-_PART = LazyRegex(r"(?i)(?<![a-z])(dev|test|val|valid|validation)(?![a-z])")
+_PART = LazyRegex(r"(?i)(?<![a-z])(dev|test(?:ing)?|val(?:id(?:at(?:ion|e|ing))?)?)(?![a-z])")
 
 
 class Evaluations:
@@ -45,13 +48,15 @@ class Evaluations:
         self._named_epoch = False
         self._steps: deque[int] = deque(maxlen=KEPT_STEPS)
         self._part = self._first_part = ""
+        self._told: set[str] = set()
         self.own_rows = False
 
     def begin(self, number: int, text: str) -> None:
         """A heading of an evaluation stands at a line."""
         self._at, self.open, self._reached = number, True, -1
         found = _PART.search(text)
-        self._part = found[1].lower() if found else ""
+        self._part = part_of(found[1]) if found else ""
+        self._told = set()
         self._first_part = self._first_part or self._part
 
     def end(self) -> None:
@@ -64,8 +69,33 @@ class Evaluations:
 
     def held_out(self, values: Mapping[str, float]) -> dict[str, float]:
         """Values below the heading of an evaluation; those of a second part of the data (dev, then test) are a series of their own."""
-        part = f"part/{self._part}_" if self._part != self._first_part else ""
+        part = f"part/{self._part}_" if self._part not in {"", self._first_part} else ""
         return {part + as_held_out(name): value for name, value in values.items()}
+
+    def below(self, number: int, values: Mapping[str, float]) -> dict[str, float]:
+        """The same of a line right below the heading; one that tells something new goes on with the list that it ends."""
+        if self._at is not None and self._told.isdisjoint(values):
+            self._at = max(self._at, number + 1 - HELD_OUT_LINES)
+        self._told.update(values)
+        return self.held_out(values)
+
+    def parted(self, row: WordedRow, values: dict[str, float]) -> dict[str, float]:
+        """Values of a row; those that its words or their names say to be of a second part of the data are series of their own."""
+        if not row.part:
+            return values
+        found: dict[str, float] = {}
+        for name, value in values.items():
+            held_out = read_name(name).phase == "eval" and not name.startswith("part/")
+            part = (part_of(name) if row.part == BOTH_PARTS else row.part) if held_out else ""
+            self._first_part = self._first_part or part
+            named = (
+                part_of(name) == part
+            )  # "test_rmse" is no other set's, and no loss that a training is judged by
+            if part in {"", self._first_part} or (named and not canonical_metric(name).startswith("eval_")):
+                found[name] = value
+            else:
+                found["part/" + name if named else f"part/{part}_{name}"] = value
+        return found
 
     def holds(self, row: WordedRow, numbers: list[str], number: int) -> bool:
         """Whether a row that names a place, but no phase, is one of the evaluation."""

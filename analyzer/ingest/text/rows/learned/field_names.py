@@ -90,6 +90,10 @@ _OF_TARGET = LazyRegex(r"^target[_/](?=\w)")
 _EXTREMES = word_set("max min")
 
 
+_CHANGES = LazyRegex(r"(?i)\b(?:change|decrease|increase|improvement|difference|reduction) (?:of|in)\b")
+"""By how much a quantity changed is not what it is: ``Change of loss [1e-05] < tolerance``."""
+
+
 def known_tail(name: str) -> str:
     """The last words of some text that together name a quantity, as one word; empty if they name none.
 
@@ -97,7 +101,7 @@ def known_tail(name: str) -> str:
     ('train_loss', 'eval_OddLossTerm', 'generator_average_loss')
     """
     words = name.replace(". ", " ").split(" ")
-    if any(part in _PAST for word in words[-4:] for part in words_of(word)):
+    if _CHANGES.search(name) or any(part in _PAST for word in words[-4:] for part in words_of(word)):
         return ""
     best, taken = "", 0
     for count in range(1, min(len(words), 4) + 1):

@@ -39,7 +39,7 @@ _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|
 SIGNED = LazyRegex(
     # a word before a sign may begin right behind a number, where the value before it ends without a blank
     rf"(?:(?<![\w/.{INT}{FLOAT}{TIME}])|(?<=[{INT}{FLOAT}])(?=(?!(?:min|sec|hours?) ?[:=])[a-z_]{{3,20}} ?[:=]))[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
-    rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is ){_OPEN}(?P<value>{_NUMBER})"
+    rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is {{1,2}}){_OPEN}(?P<value>{_NUMBER})"
 )
 BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
@@ -161,6 +161,8 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             generic = field.slot in found and finder is _rated and found[field.slot].name.lower() in _GENERIC
             if field.slot in taken or (field.slot in found and not generic):
                 continue
+            if _CHANGE_OF.match(text, field.start):
+                continue
             if field.slot in firsts and read_name(field.name).quantity not in {"learning_rate", "accuracy"}:
                 if is_score(field.name) or _LOSSES.search(field.name):
                     found |= _of_classes(field, firsts[field.slot])
@@ -201,6 +203,9 @@ def _add_shares(found: dict[int, Field], slots: list[int]) -> None:
             found[slot] = loss._replace(slot=slot, name=f"{loss.name}_2", unit="%")
 
 
+_CHANGE_OF = LazyRegex(r"(?i)(?:change|difference|improvement|decrease) (?:of|in) ")
+"""What a value differs by from the row before is another quantity: ``Change of loss [1e-05]``."""
+
 MAX_CLASSES = 40
 """Numbers of a list of scores that are kept, each as the score of a class; data sets with more print means."""
 
@@ -217,7 +222,10 @@ def _signed(text: str) -> Iterator[Field]:
     for match in (*SIGNED.finditer(text), *_hyphened(text)):
         name = _INDEX.sub("_", trimmed(_behind_rate(text, match.start(), match["name"]), most=4))
         unit = _unit(text, match.end("value"))
-        known = match["sign"] != " is " or read_name(name).quantity or canonical_metric(name) in METRICS
+        known = (
+            match["sign"].strip(" ") != "is" or read_name(name).quantity or canonical_metric(name) in METRICS
+        )
+        known = known or (match["value"] == FLOAT and is_score(name))
         if not name or unit is None or not known:
             continue
         long = "_" in name or MEASURED_WHEN.search(match["name"])
@@ -314,13 +322,13 @@ def _beside(text: str) -> Iterator[Field]:
                 or any(begin <= match.start() < end for begin, end in listed)
                 or (text.count("|") > 2 and before[-1:] == "|" and after[:1] == "|")
             )
-            alone = wide or (
-                (not before or before[-1] in _CELLS or before.endswith(f"{INT}:"))
-                and (not after or after[0] in _CELLS)
-            )
+            begins = not before or before[-1] in _CELLS or before.endswith(f"{INT}:")
+            alone = wide or (begins and (not after or after[0] in _CELLS))
             of_phase = (
                 _is_phase(match["name"]) and before[-1:] in _BEFORE_PHASE and after[:1] in {"", "|", "(", "*"}
             )
+            # nothing but a variable is called "train_rf"
+            of_phase = of_phase or (begins and _OF_PHASE.fullmatch(match["name"]) is not None)
             wide, alone = wide or of_phase, alone or of_phase
             # "Loss vector drawn images 0.5,": behind a loss that begins a cell stands of what it is
             most = (
@@ -400,6 +408,7 @@ _SIZES = frozenset({"GB", "GiB", "MB", "MiB", "G"})
 
 _CELLS = "|;,\t\u00b7\u2022"
 """What parts the cells of a row."""
+_OF_PHASE = LazyRegex(r"(?i)(?:train|val|valid|test|eval|dev)_[a-z]\w{0,30}")
 _BEFORE_PHASE = frozenset({"", "|", ":", ",", INT})
 """What stands before a number that is called by its phase alone: the edge of a cell or of the line, or the number of the epoch."""
 _TIMES, _OF_TIME = word_set("time took elapsed duration"), word_set("time took taken elapsed duration cost epoch for s sec secs seconds")  # fmt: skip
@@ -455,7 +464,13 @@ def is_metric(field: Field) -> bool:
     if all(says_no_quantity(word) or word.isdecimal() for word in words):
         return False  # "train: 0.5" does not say what of the training
     told = telling(words)
+    if words in _ONE_OF_SEVERAL:
+        return False
     return bool(told) and _NOT_METRICS.isdisjoint((told[0], told[-1])) and len(words) <= MAX_UNKNOWN_WORDS
+
+
+_ONE_OF_SEVERAL = frozenset({("worker",), ("client",), ("fold",), ("trial",), ("stage",), ("phase",)})
+"""Before a number, which of several it is."""
 
 
 def telling(words: tuple[str, ...]) -> tuple[str, ...]:

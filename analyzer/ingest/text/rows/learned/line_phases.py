@@ -15,13 +15,14 @@ from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.rows.learned.line_fields import Field
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, in_english, may_be_held_out
 from analyzer.ingest.text.rows.learned.line_places import slot_at
+from analyzer.ingest.text.rows.learned.line_spellings import NUMBER
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity, words_of
 from analyzer.model.score_words import read_score
 
 _SLOTS = frozenset({INT, FLOAT, TIME})
 _SAYS = LazyRegex(
-    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv|h[eo]ld-?out)|(?P<train>train(?:ing)?|trn))(?![\w/-]|\.(?! ))"
+    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv|h[eo]ld-?out)(?:set)?|(?P<train>train(?:ing)?|trn)(?:set)?)(?![\w/-]|\.(?! ))"
 )
 _AMOUNT = LazyRegex(
     rf"(?i)\b(?:train\w{{0,3}}|val\w{{0,7}}|test|dev) (?:steps|batches|samples|images|iters?|iterations) ?[:=]? ?{INT}?"
@@ -188,8 +189,8 @@ _LOADING = {"data": "data_time", "batch": "batch_time"}
 
 
 HELD_OUT_HEADING = LazyRegex(
-    r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|val(?:id(?:at(?:ion|ing|e))?)?|test(?:ing)?)(?!(?:[ _-]set)?\W{0,3}\x01\W{0,40}$)"
-    r"(?:[ :_-] ?(?:res(?:ults?)?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}(?: with \[[^\]]{0,200}\])?\W{0,40}$"
+    r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? (?:to )?)?(?:eval(?:uat(?:ion|ing|e))?|val(?:id(?:at(?:ion|ing|e))?)?|test(?:ing)?|dev(?= set\b))(?!(?:[ _-]set)?\W{0,3}\x01\W{0,40}$)"
+    r"(?:[ :_-] ?(?:res(?:ults?)?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|initial|eval(?:uation)?|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}(?: with \[[^\]]{0,200}\])?\W{0,40}$"
 )
 _FOREIGN_HEADING = LazyRegex(r"^[^A-Za-z]{0,40}(?:val|validation|test|eval)\b[^A-Za-z]{0,20}: {0,3}$")
 """The same among words of another script, of which only the telling one is known."""
@@ -221,3 +222,64 @@ def is_held_out_heading(text: str) -> bool:
 
 MAX_HEADING_CHARACTERS = 160
 """Characters of a heading in another script, with its frame."""
+
+
+BOTH_PARTS = "both"
+"""What a row tells of that names two parts of the data: each of its names says which."""
+
+
+def part_of(text: str) -> str:
+    """Which part of the data held out a text names: that on which a training is watched, or the test set; empty for an evaluation.
+
+    >>> part_of("dev loss"), part_of("Testing"), part_of("eval_loss"), part_of("val_loss test_loss")
+    ('val', 'test', '', 'both')
+    """
+    found = {"test" if match[1][:1] in "tT" else "val" for match in _PART.finditer(text)}
+    return "" if not found else BOTH_PARTS if len(found) > 1 else found.pop()
+
+
+_PART = LazyRegex(r"(?<![a-zA-Z])((?i:val(?!ue)[a-z]{0,8}|dev|test(?:ing|set)?))(?![a-z])")
+_OF_PART = LazyRegex(
+    r"(?i)(?<![\w/.])(?:val(?:id(?:ation)?)?|dev|test(?:ing)?)(?: ?set)?(?: (?P<of>[A-Za-z]\w{1,20}) ?[-:|] (?![\x01-\x03]))"
+)
+"""A task or a language between the word for a part of the data and what was measured on it: ``Validation X2Y - loss=0.5``."""
+
+
+def part_told(piece: str, ahead: str) -> str:
+    """Which part of the data held out a row tells of, from all of it and from the words before its values.
+
+    >>> part_told("Validation X2Y - loss=0.5", "Validation X2Y - "), part_told("Test results: acc 0.5", "Test results: ")
+    ('val_x2y', 'test')
+    """
+    part, match = part_of(piece), _OF_PART.search(ahead)
+    if match is None or part in {"", BOTH_PARTS}:
+        return part
+    of = match["of"].lower()
+    return part if says_no_quantity(of) or read_name(of).quantity else f"{part}_{of}"
+
+
+_PHASE_COLUMNS = LazyRegex(
+    r"(?i)^(?:metrics?|name|quantity)?[\s|]{2,40}(train(?:ing)?)[\s|]{1,40}(val(?:id(?:ation)?)?|test|dev|eval)[\s|]{0,40}$"
+)
+_UNDER_PHASES = LazyRegex(
+    rf"^[\s|]{{0,20}}([A-Za-z][\w@/.-]{{0,30}}(?: [A-Za-z][\w@/.-]{{0,30}}){{0,3}}) ?:?[\s|]{{1,40}}({NUMBER})%?[\s|]{{1,40}}({NUMBER})%?[\s|]{{0,40}}$"
+)
+
+
+def phase_columns(text: str) -> tuple[str, str] | None:
+    """The two phases over the columns of a table whose rows are quantities.
+
+    >>> phase_columns("Metric   | Train  | Val"), phase_columns("train val")
+    (('Train', 'Val'), None)
+    """
+    match = _PHASE_COLUMNS.match(text)
+    return None if match is None else (match[1], match[2])
+
+
+def under_phases(text: str, phases: tuple[str, str]) -> str:
+    """A row of such a table with the phase beside each number; other lines as they are.
+
+    >>> under_phases("Loss   | 0.5  | 0.6", ("train", "val")), under_phases("Epoch 2/5", ("train", "val"))
+    ('train Loss: 0.5, val Loss: 0.6', 'Epoch 2/5')
+    """
+    return _UNDER_PHASES.sub(rf"{phases[0]} \1: \2, {phases[1]} \1: \3", text)

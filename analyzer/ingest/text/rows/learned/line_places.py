@@ -29,14 +29,16 @@ _EPOCH_FLOAT = LazyRegex(
 _OF_EPOCH = LazyRegex(
     rf"(?i)^(?:train|valid|val|test|infer)\w{{0,8}} \((?P<epoch1>{INT})/{INT}\)|\bepoch/iter: ?(?P<epoch2>{INT})/(?P<step>{INT})"
 )
-# The counter of a bar: " 10%|#  | 10/100 [", of which only the strokes are left.
-_BAR = LazyRegex(rf"\|\s{{0,3}}(?P<step>{INT})/(?P<total>{INT})(?= \[| {TIME})")
+# The counter of a bar: " 10%|#  | 10/100 [", of which only the strokes are left; copied from a notebook, not even these: "10% 10/100 [".
+_BAR = LazyRegex(
+    rf"(?:\|\s{{0,3}}(?P<step1>{INT})/(?P<total1>{INT})(?= \[| {TIME})|(?<={INT}%) {{1,2}}(?P<step2>{INT})/(?P<total2>{INT})(?= \[{TIME}<))"
+)
 _AHEAD = LazyRegex(rf"\| ?step {INT}: ?\|")  # the step that a bar is titled with
 _STEPS_AFTER = LazyRegex(
     rf"(?i)(?:^|(?<=[\s\[(|,;-]))(?P<at>{INT})(?:\s{{0,2}}/\s{{0,2}}(?P<total>{INT}))? (?P<word>batches|steps|iters|iterations|updates|step)(?=[ ,|;)\]:]|$)"
 )
 _IN_EPOCH = LazyRegex(
-    rf"\[ ?(?P<epoch>{INT})(?:/{INT})?\]\s{{0,3}}\[ {{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})\s{{0,2}}(?:\([^)]{{0,6}}\))?\]"
+    rf"\[ ?(?P<epoch>{INT})(?:/{INT})? {{0,4}}\]\s{{0,3}}\[ {{0,2}}(?P<step>{INT}) {{0,4}}/ {{0,2}}(?P<total>{INT})\s{{0,2}}(?:\([^)]{{0,6}}\))?\]"
 )
 _BRACKETS = LazyRegex(
     rf"^\s{{0,40}}\[ {{0,6}}(?:[Tt]rain(?:ing)?:? )?(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/ {{0,3}}(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)(?!\[[Ee]p)"
@@ -48,6 +50,7 @@ _LEADING = LazyRegex(
 )
 _RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
+_OF_BEST = LazyRegex(r"(?i)\(best[^()]{0,40}$")  # when the best was: "PSNR: 28.5 (Best: 29.5 @epoch 7)"
 _IN_PARENTHESES = LazyRegex(rf"\]\((?P<step>{INT})/(?P<total>{INT})\)")
 _SAMPLES = LazyRegex(
     rf"(?i)\bepoch: ?{INT} {{1,2}}\[ {{0,2}}{INT}/ {{0,2}}{INT} ?\( {{0,2}}{INT}%\)\]|(?:^|\) )(?:after|progress) {INT} (?:sequences|utterances|sentences|frames)\b"
@@ -59,6 +62,11 @@ _BATCHES = LazyRegex(
 _BESIDE_EPOCH = LazyRegex(
     rf"(?i)\bep(?:och)?s?\.?[ :#]{{0,3}}\[?(?P<epoch>{INT})(?:/{INT})?\]?(?:(?:\s{{0,2}}[|,:-])?\s{{1,3}}[\[(]?|\[)\s{{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})(?![\w.{INT}{FLOAT}%])(?! ?\()"
 )
+# The same of a logger of meters, which estimates what is left: "Training  [  40/5000]  eta: 3 days, 20:36:05"
+_BEFORE_REST = LazyRegex(
+    rf"^[^\[\]{INT}{FLOAT}{TIME}]{{0,40}}\[ {{0,8}}(?P<step>{INT})/ {{0,8}}(?P<total>{INT})\] {{1,3}}eta: "
+)
+_AFTER_EPOCHS = LazyRegex(rf"(?i)^\W{{0,3}}(?:[^\]]{{1,20}}\] )?after (?P<epoch>{INT}) epochs?(?=[,:])")
 _SHARE = LazyRegex(
     rf"(?i)\b(?:process|progress|processed|done|trained)(?: on)?[: ]{{1,2}}(?P<step>{INT}) ?/ ?(?P<total>{INT})(?=[ (,:])"
 )
@@ -106,9 +114,11 @@ def slot_at(text: str, position: int) -> int:
 
 def find_place(text: str) -> Place:
     """Where a masked line says that it stands."""
-    epochs = list(_EPOCH.finditer(text))
+    epochs = [match for match in _EPOCH.finditer(text) if not _OF_BEST.search(text, 0, match.start())]
     used = {slot for match in epochs for slot in _slots(text, match)}
     used |= {slot_at(text, match.end() - 1) for match in _EPOCH_FLOAT.finditer(text)}
+    if not epochs and (after := _AFTER_EPOCHS.match(text)):
+        return Place(epoch=slot_at(text, after.start("epoch")), used=frozenset(_slots(text, after)))
     start = min((match.start() for match in epochs), default=len(text))
     found = Place(epoch=_slot(text, epochs[0], "at") if epochs else -1, used=frozenset(used), start=start)
     return _in_an_epoch(text, found) or _by_its_word(text, found)
@@ -209,13 +219,16 @@ def rows_of(text: str) -> list[tuple[int, int]]:
     """
     steps = list(_STEP.finditer(text)) or list(_EPOCH.finditer(text)) or list(_NUMBERED.finditer(text))
     begins = [match.start() for match in steps if match["word"].lower() == steps[0]["word"].lower()]
+    begins = begins or [
+        match.start() for match in _IN_EPOCH.finditer(text)
+    ]  # redraws of a bar that are copied as one line
     if len(begins) < 2 or begins[0] > MAX_BEFORE or any(b - a < MIN_ROW for a, b in pairwise(begins)):
         return [(0, len(text))]
     return list(zip([0, *begins[1:]], [*begins[1:], len(text)], strict=True))
 
 
-MAX_BEFORE = 40
-"""Characters before the first of several rows of a line: a time and a logger."""
+MAX_BEFORE = 60
+"""Characters before the first of several rows of a line: a time and a logger, or the strokes of a bar."""
 
 MIN_ROW = 12
 """Characters of a row: "step 1 loss 2" has as many."""
@@ -227,6 +240,7 @@ def _other_form(text: str) -> re.Match[str] | None:
         or _BATCHES.match(text)
         or _LEADING.match(text)
         or _IN_PARENTHESES.search(text)
+        or _BEFORE_REST.match(text)
         or _SHARE.search(text)
         or _STEPS_AFTER.search(text)
     )

@@ -10,7 +10,9 @@ import re
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import says_no_quantity, word_set
 
-_NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf)|1\.#(?:IND|QNAN|INF)0{0,12})"
+NUMBER = _NUMBER = (
+    r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf)|1\.#(?:IND|QNAN|INF)0{0,12})"
+)
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev|h[eo]ld-?out"
 
 _ODD = LazyRegex(
@@ -19,8 +21,8 @@ _ODD = LazyRegex(
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|\((?:last |over )?\d{1,6} [a-z]|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|\d(?<=[ .]\d) ?[:=] ?\d?\.\d|\d(?<=[ .]\d\d) ?[:=] ?\d?\.\d|of (?:the )?best |oss: [a-z]|oss (?:\[|of )\d"
-    r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr)(?: ?- ?)?\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
+    r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d|set as:? {1,2}\d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr|mae|MAE|mse|MSE|snr|SNR|sim|SIM|dice|auc|AUC| is)(?: ?- ?)?\d|---:? {0,3}-?\d|===:? {0,3}-?\d|\d(?:step|iter|epoch)(?=[:,;| ])|-> (?:(?<=[\d%] -> )|(?<=[\d%] --> ))-?\d|cur metric, [a-z]|ain \d{3,6} -?\d\.\d{3,12}e|\](?: - \| {0,9}\d| (?<=[a-zA-Z]\] )[a-z]\w{0,20} -?\d{1,9}\.\d)|%WER \d|\) (?<=\d\) )(?:INFO|WARNING|DEBUG): |\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -63,7 +65,7 @@ _GLUED = LazyRegex(
     r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?|-?nan|-?inf)(?![\w.])"
 )
 _RUN_ON = LazyRegex(
-    rf"(?i)(?<![A-Za-z0-9_/.-])((?:(?:epoch|train(?:ing)?|tr|{_HELD_OUT}|eval|avg|mean|total|running)_){{0,3}}(?:loss|time|acc(?:uracy)?|error|cost|ppl|score|reward|lr))(\d{{1,9}}\.\d{{2,20}}(?:e[-+]?\d{{1,3}})?)(?!\w|\.\w)"
+    rf"(?i)(?<![A-Za-z0-9_/.-])((?:(?:epoch|train(?:ing)?|tr|{_HELD_OUT}|eval|avg|mean|total|running)_){{0,3}}(?:loss|time|acc(?:uracy)?|error|cost|ppl|score|reward|lr|r?mse|mae|psnr|ssim|dice|auc)(?: is)?)(\d{{1,9}}\.\d{{2,20}}(?:e[-+]?\d{{1,3}})?)(?!\w|\.\w)"
 )
 """A name and its number without anything between them; one of a file goes on behind the number."""
 _COUNTED = LazyRegex(
@@ -72,18 +74,23 @@ _COUNTED = LazyRegex(
 _ORDINAL = LazyRegex(
     r"(?<![\w.])(\d{1,9})(?:(?:st|nd|rd|th)[ -]|-(?=epoch))((?:mini[ -]?)?batch|epoch|step|iter(?:ation)?|episode|round|generation)\b"
 )
-_RUN_PAST = LazyRegex(r"(?<=[\d.]\d)(?=[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d))")
+_GROUP = LazyRegex(rf"\[([A-Za-z]\w{{0,11}})\] ((?:[a-z]\w{{0,20}} {{1,2}}{_NUMBER}(?:,? {{1,3}}|$)){{2,8}})")
+"""Names and numbers in turn behind the name of what they are of: ``[D] real 0.5 fake 0.25  [G] fake 0.75 reg 1.5``."""
+_CHANGED = LazyRegex(rf"(?<=[:=] ){_NUMBER}%? --?> {{0,2}}(?={_NUMBER}(?![\w.]))")
+"""What a value was before it changed: ``loss: 0.75 -> 0.5``."""
+_NUMBER_FIRST = LazyRegex(r"^(\W{0,4})(\d{1,9})(step|iter|iteration|epoch)(?=[:,;|] )")
+_RUN_PAST = LazyRegex(r"(?<=[\d.]\d)(?=[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d))|(?<=\d{6})(?=(?:the|and|with)\b)")
 """Where another writer, or the next value, begins right behind a number."""
 _IN_STROKES = LazyRegex(
     rf"(?<![\w|])\|{{1,2}}([\u2207A-Za-z]{{1,12}})\|{{1,2}} ?[=:] ?(?={_NUMBER}(?!\w|\.\d))"
 )
 _COMMA = LazyRegex(r"(?<![\d.,])(\d{1,4}),(\d{1,12})(?!\d|,\d)")
 _RATE_TO = LazyRegex(
-    rf"(?i)\b(?:[a-z]{{3,9}}ing )?(?:the )?(?:lr|learning rate)(?: of (?:param(?:eter)? )?group (?P<group>\d{{1,3}}))?(?: (?:is |was )?[a-z]{{3,9}}ed| set)? to (?={_NUMBER}(?!\w))"
+    rf"(?i)\b(?:[a-z]{{3,9}}ing )?(?:the )?(?:lr|learning rate)(?: of (?:param(?:eter)? )?group (?P<group>\d{{1,3}}))?(?: (?:is |was )?[a-z]{{3,9}}ed|(?: is| was)? set)? (?:to|as):? {{1,2}}(?={_NUMBER}(?!\w))"
 )
 """What a rate was set to is the rate from there on: ``Updating learning rate to 0.5``, ``learning rate of group 0 to 0.5``."""
 _ON_PHASE = LazyRegex(
-    rf"(?i)\b(?P<name>(?:(?:top-?\d|mean|average|avg|total) )?(?:loss|acc(?:uracy)?|error(?: rate)?|perplexity|f1(?:[ -]score)?|precision|recall|auc|rmse|mae|mse|dice|miou|iou|psnr|ssim))"
+    rf"(?i)\b(?P<name>(?:(?:top-?\d|mean|average|avg|total) )?(?:loss|acc(?:uracy)?|error(?: rate)?|perplexity|f1(?:[ -]score)?|precision|recall|auc|rmse|mae|mse|dice|miou|iou|psnr|ssim|lpips))"
     rf"(?: of the (?:[a-z]{{2,12}} )?(?:network|model|net|classifier|agent))? (?:on|over|for) (?:the |all )?(?:\d{{1,9}} )?(?P<phase>train(?:ing)?|{_HELD_OUT}|eval(?:uation)?|held[ -]out)"
     rf"(?: (?:set|data|dataset|images?|samples|examples|split|instances))?\s?(?: is| was|:| =)?\s{{1,3}}(?={_NUMBER}(?![\w/]| (?:epochs|steps)))"
 )
@@ -150,12 +157,14 @@ _RANKED = LazyRegex(r"(?i)(?<![\w-])(top) (\d{1,2})(?= (?:acc(?:uracy)?|err(?:or
 _SHORT = LazyRegex(
     r"^([\[(]?)[Ee][Pp]?(\d{1,6})\b([\]) ,:/|-]{1,4})(?:[Bb]|[Ss]|[Ii]t?)(\d{1,9})(?=[/\s,:;|\])]|$)"
 )
-_EPOCH_ALONE = LazyRegex(r"^[Ee][Pp]?(\d{1,4}):? (?=(?:trn?|train|loss|val|acc)(?:\b|_[a-z]))")
+_EPOCH_ALONE = LazyRegex(
+    r"^[Ee][Pp]?(\d{1,4}):? (?=(?:trn?|train|loss|val|acc)(?:\b|_[a-z]))|^[Ee][Pp](\d{1,5})[,:;] "
+)
 _OF_R = LazyRegex(r'^\[\d{1,4}\] "(.{1,2000})"\s{0,3}$')
 _SCALED = LazyRegex(r"(?<![\w.])(\d{1,9}(?:\.\d{1,3})?)(k?)it/(\d{1,9}(?:\.\d{1,3})?)(k?)it(?= \[)")
 _ROUND = LazyRegex(rf"\bfit progress: \((\d{{1,9}}), (?={_NUMBER}, \{{)")
 _LEADERS = LazyRegex(
-    rf"(?<![\w./])([A-Za-z][\w/-]{{0,30}}(?: [A-Za-z][\w/-]{{0,30}}){{0,3}}) ?\.{{2,60}}[: ]{{0,3}}(?={_NUMBER}(?![\w.]))"
+    rf"(?<![\w./])([A-Za-z][\w/-]{{0,30}}(?: [A-Za-z][\w/-]{{0,30}}){{0,3}}) ?(?:\.{{2,60}}[: ]{{0,3}}(?={_NUMBER}(?![\w.]))|:?(?:-{{3,60}}|={{3,60}}):? {{0,3}}(?=-?\d{{1,12}}\.\d{{1,20}}(?![\w.-])))"
 )
 _ANGLED = LazyRegex(
     rf"<([A-Za-z][\w/.-]{{0,30}}(?: [A-Za-z][\w/.-]{{0,30}}){{0,3}})> {{1,3}}(?={_NUMBER}(?![\w.]))"
@@ -326,7 +335,7 @@ def plain_spelling(text: str) -> str:
     """
     if text[:1] in _BEGINS_SHORT:
         text = _SHORT.sub(r"\1epoch \2\3batch \4", _OF_R.sub(r"\1", text))
-        text = _EPOCH_ALONE.sub(r"epoch \1 ", text)
+        text = _EPOCH_ALONE.sub(lambda m: f"epoch {m[1] or m[2]} ", text)
     if text[:3] in _BEGINS_GENERATION and _GENERATION.match(text):
         text = _OF_GENERATION.sub(r"\1 fitness: ", text)
     if _ODD.search(text) is None:
@@ -341,6 +350,11 @@ def plain_spelling(text: str) -> str:
     if len(_IN_TURN.findall(text)) > 1:
         text = _IN_TURN.sub(r"\1: ", text)
     text = _IN_STROKES.sub(_norm_of, _ORDINAL.sub(r"\2 \1", _RUN_PAST.sub("  ", text)))
+    text = _CHANGED.sub("", text) if "-> " in text else text
+    text = _of_programs(text)
+    if text.count("] ") > 1 and len(_GROUP.findall(text)) > 1:  # a single one may be a level, or a tag
+        text = _GROUP.sub(lambda m: _PART.sub(rf"{m[1]}_\1: ", m[2]), text)
+    text = _NUMBER_FIRST.sub(r"\1\3 \2", text)
     text = _THRESHOLD.sub(_in_percent, _OVER_EPISODES.sub("eval reward: ", text))
     text = _SCALED.sub(_in_ones, text)
     text = _ROUND.sub(r"round: \1, eval loss: ", text)
@@ -359,7 +373,7 @@ def plain_spelling(text: str) -> str:
     text = _SCORE_AT.sub(_at, _NUMBERED_CLASS.sub(r"\1_\2", text))
     text = _EPOCH_BEHIND.sub(r"epoch \1", _PERCENT_FIRST.sub(r"\1%", _POINT_AHEAD.sub(r"\1", text)))
     text = _STROKE.sub(", ", _LISTED_NAMES.sub(_each, _NAMES_FIRST.sub(_each, text)))
-    text = _RATE_TO.sub(_rate_of, text) if " to " in text else text
+    text = _RATE_TO.sub(_rate_of, text) if " to " in text or " as" in text else text
     text = _ON_PHASE.sub(r"\g<phase> \g<name>: ", _GOT.sub(r"accuracy: \1", text))
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
     text = _HELD_OUT_BEHIND.sub(r"\1: \2, \3 \1: \4", _PHASE_OF_EPOCH.sub(r"epoch \2 \1", text))
@@ -367,6 +381,19 @@ def plain_spelling(text: str) -> str:
     text = _beside_phases(text)
     text = _IN_BRACKETS.sub(_each, _AT_ONCE.sub(_each, text))
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
+
+
+def _of_programs(text: str) -> str:
+    """A row of a single program as it means it."""
+    if not (text.startswith("train ") or any(mark in text for mark in _OF_PROGRAMS)):
+        return text
+    from analyzer.ingest.text.rows.learned.program_spellings import plain_of_programs  # noqa: PLC0415  (few logs hold one)
+
+    return plain_of_programs(text)
+
+
+_OF_PROGRAMS = ("%WER ", "] - |", "cur metric", ") INFO: ", ") WARNING: ", ") DEBUG: ")
+"""What rows of single programs hold."""
 
 
 def _beside_phases(text: str) -> str:
@@ -470,30 +497,3 @@ def _at(match: re.Match[str]) -> str:
 def _in_percent(match: re.Match[str]) -> str:
     """A threshold of overlap in hundredths, as later detectors name it."""
     return "_".join(digits.ljust(2, "0") for digits in match.groups() if digits)
-
-
-_PHASE_COLUMNS = LazyRegex(
-    r"(?i)^(?:metrics?|name|quantity)?[\s|]{2,40}(train(?:ing)?)[\s|]{1,40}(val(?:id(?:ation)?)?|test|dev|eval)[\s|]{0,40}$"
-)
-_UNDER_PHASES = LazyRegex(
-    rf"^[\s|]{{0,20}}([A-Za-z][\w@/.-]{{0,30}}(?: [A-Za-z][\w@/.-]{{0,30}}){{0,3}}) ?:?[\s|]{{1,40}}({_NUMBER})%?[\s|]{{1,40}}({_NUMBER})%?[\s|]{{0,40}}$"
-)
-
-
-def phase_columns(text: str) -> tuple[str, str] | None:
-    """The two phases over the columns of a table whose rows are quantities.
-
-    >>> phase_columns("Metric   | Train  | Val"), phase_columns("train val")
-    (('Train', 'Val'), None)
-    """
-    match = _PHASE_COLUMNS.match(text)
-    return None if match is None else (match[1], match[2])
-
-
-def under_phases(text: str, phases: tuple[str, str]) -> str:
-    """A row of such a table with the phase beside each number; other lines as they are.
-
-    >>> under_phases("Loss   | 0.5  | 0.6", ("train", "val")), under_phases("Epoch 2/5", ("train", "val"))
-    ('train Loss: 0.5, val Loss: 0.6', 'Epoch 2/5')
-    """
-    return _UNDER_PHASES.sub(rf"{phases[0]} \1: \2, {phases[1]} \1: \3", text)

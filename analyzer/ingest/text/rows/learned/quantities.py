@@ -93,7 +93,7 @@ def with_company(piece: str, fields: list[Field], known: list[Field], place: Pla
             and not (
                 (
                     (len(found.name) > 1 or found.name.islower())
-                    and _CLOCKS & set(telling(words_of(_OF_EPOCH.sub("", found.name))))
+                    and _CLOCKS & set(_ends_of(telling(words_of(_OF_EPOCH.sub("", found.name)))))
                 )
                 or is_time(found)
             )
@@ -101,6 +101,13 @@ def with_company(piece: str, fields: list[Field], known: list[Field], place: Pla
     ]
 
 
+def _ends_of(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a name that can make it a clock: ``fraction_of_right_next_step_answers`` is none for the word in its middle."""
+    return words if len(words) <= LONGEST_CLOCK else (words[0], words[-1])
+
+
+LONGEST_CLOCK = 4
+"""Words of the name of a clock or a counter: ``time per optimizer step``."""
 _OF_EPOCH = LazyRegex(r"(?i)^epoch_(?=[a-z])")
 _CLOCKS = word_set(
     "eta remaining remain left elapsed time timer wall epoch epochs step steps iter ep best took duration timestamp date s sec ms seconds hours h min mem memory"

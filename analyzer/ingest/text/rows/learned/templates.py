@@ -14,8 +14,6 @@ values that a line calls the best or the last. How many rows were read this way 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Learnable, LogLine, LogState
 from analyzer.ingest.text.prefixes import peel
@@ -30,14 +28,19 @@ from analyzer.ingest.text.rows.learned.bare_rows import (
     BareRows,
     measures,
     play_each_other,
+    sums_costs_up,
 )
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
-from analyzer.ingest.text.rows.learned.line_phases import TRAINING_HEADING, heads_evaluation
+from analyzer.ingest.text.rows.learned.line_phases import (
+    TRAINING_HEADING,
+    heads_evaluation,
+    phase_columns,
+    under_phases,
+)
 from analyzer.ingest.text.rows.learned.line_places import Place
-from analyzer.ingest.text.rows.learned.line_spellings import phase_columns, under_phases
 from analyzer.ingest.text.rows.learned.numbered_lines import NumberedLines
 from analyzer.ingest.text.rows.learned.quantities import is_speed
 from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
@@ -54,7 +57,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     read_values,
 )
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, names_host_memory, names_memory, read_name
+from analyzer.model.name_words import is_score, names_host_memory, read_name
 
 MAX_CHARACTERS = 4_000
 """Characters of a line that are looked at; lines of loops are far shorter."""
@@ -88,22 +91,11 @@ _BEGINS_NUMBER = frozenset("0123456789-+.")
 _OPEN_BAR = LazyRegex(r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/\? \[[^\]\r\n]{0,60}\] ?(?=\S)")
 """A bar of unknown length, behind which another writer went on."""
 
-
 _CUT_BAR = LazyRegex(r"(?<=[\w.]), [\w/.-]{1,60}=[^\s,\[\]]{0,40}$")
 """The last value of a bar that no bracket closes: the terminal was too narrow, and of the number stands its beginning."""
 
 _BESIDE_BEST = LazyRegex(r"(?i)[\w)%]\W{1,12}best[ _-]?[a-z]")
 """Behind other values of a row, the best of one so far: ``Loss: 0.5, mIoU: 0.25, Best_mIoU: 0.5``."""
-
-
-def _sums_costs_up(values: Mapping[str, float]) -> bool:
-    """Whether a line tells a time and a memory and nothing else, as at the end of a part of the work.
-
-    >>> _sums_costs_up({"time": 12.0, "gpu_mem": 0.5}), _sums_costs_up({"mem": 0.5}), _sums_costs_up({"time": 12.0})
-    (True, False, False)
-    """
-    memory = [name for name in values if names_memory(name)]
-    return 0 < len(memory) < len(values) and all(name in memory or names_time(name) for name in values)
 
 
 def _all_whole(values: dict[str, float]) -> bool:
@@ -229,7 +221,7 @@ class TemplateRows(Learnable):
     def _row(
         self, template: Template, row: WordedRow, numbers: list[str], line: LogLine, log: LogState
     ) -> bool:
-        values = read_values(row, numbers)
+        values = self._evaluations.parted(row, read_values(row, numbers))
         if not values or not is_whole(row.place, numbers):
             return False
         if template.best:
@@ -238,7 +230,7 @@ class TemplateRows(Learnable):
             where = Where(int(counted(numbers[row.place.step])) if row.place.step >= 0 else None)
             return self._once_seen(template, values, where, line, log, MAX_TEMPLATES)
         if not row.place:
-            return not _sums_costs_up(values) and self._without_place(template, row, values, line, log)
+            return not sums_costs_up(values) and self._without_place(template, row, values, line, log)
         if not row.sure:
             if not row.told:
                 self._set_heading(row.place, numbers, line, log)
@@ -359,7 +351,8 @@ class TemplateRows(Learnable):
 
     def _where(self, place: Place, numbers: list[str]) -> Where:
         epoch = int(counted(numbers[place.epoch])) if place.epoch >= 0 else None
-        if place.samples:
+        if place.samples:  # of a batch, beside which what an epoch tells is a mean
+            self._has_steps = True
             return Where(None)
         if place.step < 0:
             return Where(None, whole_epoch=True)
@@ -398,7 +391,7 @@ class TemplateRows(Learnable):
         # beside the steps of a training only an evaluation keeps its best
         kept = self._has_steps and not row.phased and _BESIDE_BEST.search(line.text) is not None
         if above or (kept and any(map(is_score, values))):
-            return self._evaluations.held_out(values)
+            return self._evaluations.below(line.number, values)
         return values
 
     def _without_place(

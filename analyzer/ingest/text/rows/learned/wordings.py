@@ -28,6 +28,7 @@ from analyzer.ingest.text.rows.learned.line_phases import (
     is_held_out_heading,
     mirrored,
     of_loading,
+    part_told,
     phases_alone,
 )
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
@@ -68,7 +69,7 @@ _CELLS = LazyRegex(rf"(?:, {{0,3}}[A-Za-z][\w/.@-]{{0,60}} {{1,3}}{FLOAT}(?=,|\s
 
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
-_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv|h[eo]ld-?out)(?![\w/.])")  # fmt: skip
+_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv|h[eo]ld-?out)(?:set)?(?![\w/.])")  # fmt: skip
 _TRAINING = LazyRegex(r"(?i)\btrain")
 _NAMES_DATA = LazyRegex(
     r"(?i)\b(?:performance|results?|metrics|averaged?|stat(?:istic)?s|on|test|valid(?:ation)?|eval(?:uation)?|dev|set|data|split)\b"
@@ -141,6 +142,7 @@ class WordedRow:
     words: int  # words that belong to no pair
     phased: bool  # a name, or a word before them, says whether it is about training or held-out data
     told: bool  # a name with a sign tells something else than speed and memory
+    part: str = ""  # which part of the data held out its words say that it is about
 
 
 @dataclass(slots=True)
@@ -234,8 +236,7 @@ MAX_HEADING_WORDS, MAX_EVALUATION_WORDS = 3, 5
 
 
 def _row(text: str, begin: int, end: int) -> WordedRow | None:
-    piece = text[begin:end]
-    first = slot_at(text, begin)
+    piece, first = text[begin:end], slot_at(text, begin)
     place = find_place(piece)
     prefix = "loss_" if _LOSSES.match(piece) else ""
     plain = [
@@ -268,12 +269,12 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     )
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
-    parted = piece.count("|") >= STROKES_OF_A_ROW or _CELLS.search(piece) is not None
-    separated = parted or any(found.signed for found in fields)
+    signed = sum(found.signed for found in fields)  # no prose tells as many decimals as it has words
+    separated = signed > 0 or piece.count("|") >= STROKES_OF_A_ROW or _CELLS.search(piece) is not None
     words = _other_words(without_the_rest(piece, fields), place, found_all)
     words -= len(_NAMES_DATA.findall(ahead)) if held_out else 0
     known = any(is_sign(name) or ((place or held_out) and is_score(name)) for name in names)
-    wordy = words > (MAX_OTHER_WORDS if separated else MAX_OTHER_WORDS_UNSEPARATED)
+    wordy = words > (max(MAX_OTHER_WORDS, signed) if separated else MAX_OTHER_WORDS_UNSEPARATED)
     begins = bool(place) and not _WORD.search(ahead[: place.start])
     if wordy and not (known and separated and begins and words <= MAX_PROSE):
         return None
@@ -283,7 +284,8 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     )
     values = _with_asides(piece, first, place, values)
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
-    return WordedRow(_moved(place, first), values, known and not wordy, held_out, words, phased, told)
+    sure, part = known and not wordy, part_told(piece, ahead) if phased else ""
+    return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told, part)
 
 
 def _with_asides(piece: str, first: int, place: Place, values: list[Value]) -> list[Value]:
@@ -306,7 +308,7 @@ def _phased(text: str, fields: list[Field]) -> list[Field]:
         found._replace(name=alike[found.name])
         if found.name in alike
         else found._replace(name=as_held_out(found.name))
-        if found.slot in held_out and not (found.unit in {"s", "ms"} or is_speed(found.name))
+        if found.slot in held_out and not (found.unit not in {"", "%"} or is_speed(found.name))
         else found
         for found in fields
     ]
@@ -453,7 +455,7 @@ def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> 
 
 _PATHS = LazyRegex(r"(?<!\w)(?:/[\w.@+-]{1,80}){2,20}/?")
 _OF_PRINTING = LazyRegex(
-    rf"\[(?:'[A-Za-z_]{{1,30}}',? ?){{1,20}}\]|\btensor\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{{1,60}}|\b(?:INFO|DEBUG)\b"
+    rf"\[(?:'[A-Za-z_]{{1,30}}',? ?){{1,20}}\]|\b(?:tensor|array)\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{{1,60}}|\b(?:INFO|DEBUG)\b"
     rf"|\A\[\w{{1,30}}=[^\]{INT}{FLOAT}{TIME}]{{1,160}}\]"
     rf"|(?<=[,;|(\[])\s{{0,3}}[{INT}{FLOAT}] ?[A-Za-z]{{1,9}}/[A-Za-z]{{1,9}}\b"
 )

@@ -30,7 +30,7 @@ from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name, says_no_quantity
+from analyzer.model.name_words import is_score, read_name, says_no_quantity, word_set
 from analyzer.model.score_words import read_score
 from analyzer.record import NamedTuple
 
@@ -88,7 +88,7 @@ _OTHERS = frozenset(
 # Of "t[m:s]" the "[m" goes with the colours of terminals.
 _UNIT = LazyRegex(r"(?:\[[a-z:/]{1,8}|:[a-z]{1,4})\]$")
 _RULE = LazyRegex(r"^[-=+|: \u2500-\u257f]{3,}$")
-_HEADER_CELL = LazyRegex(r"^(?:\d[dD](?=_)|[^\W\d])[\w /.()%@#*-]{0,39}$")
+_HEADER_CELL = LazyRegex(r"^(?:\d[dD](?=_)|[^\W\d])[\w /.()%@#*-]{0,59}$")
 _COUNT = LazyRegex(
     r"^(?:(?:epoch|ep|step|iter|iteration)[ :#]{0,2})?(?P<at>\d{1,12})(?P<rest>\.\d{1,6})?(?:/(?P<of>\d{1,12}))?$"
 )
@@ -102,10 +102,7 @@ _SAMPLES = "support"
 
 _MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_like"})
 
-
-_CLASS = frozenset(
-    {"class", "classes", "category", "categories", "class_name", "category_name", "object_class", "label"}
-)
+_CLASS = word_set("class classes category categories class_name category_name object_class label")
 
 
 class Head(NamedTuple):
@@ -185,11 +182,9 @@ def find_head(text: str) -> Head | None:
     >>> find_head("the train_loss and the valid_loss of step 3") is None
     True
     """
-    if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS or "%|" in text:
+    if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS or "%|" in text or _VALUE.search(text):
         return None  # a progress bar, of which there are ten thousands, has strokes as well
-    if _VALUE.search(text):
-        return None
-    text = _EVALUATIONS.sub("\t", _HASH.sub(" ", text.translate(_STROKES)))
+    text = _EVALUATIONS.sub("\t", _HASH.sub(" ", _unframed(text).translate(_STROKES)))
     if _TWO_COUNTERS.match(text):
         return _head(list(_WORDS.finditer(text)), text, sure=True)
     spaced = "|" in text or "\t" in text or "  " in text.strip() or "," in text
@@ -231,7 +226,7 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         return Head(names, spans, at_once=not columned) if columned or len(measured) > 1 else None
     if any(_NUMBER_WORD.search(cell[0]) for cell in cells):
         return None  # a row of values, not of names
-    columned = "|" in text or "\t" in text or "  " in text.strip()
+    columned = _is_columned(text)
     result = Head(names, spans, doubtful=ROWS_OF_SCORES, at_once=True, scores=True)
     if columned and len(scores) == len(names):
         return result
@@ -249,6 +244,19 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     if losses and (told or (columned and len(measured) > 1 and len(measured) * 2 > len(others))):
         return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True)
     return result if columned and not losses and len(scores) > 1 and names[0] not in _OTHERS else None
+
+
+def _unframed(text: str) -> str:
+    if not (text.startswith("[") or "***" in text):
+        return text
+    from analyzer.ingest.text.rows.tables.table_frames import unframed  # noqa: PLC0415  (few logs have one)
+
+    return unframed(text)
+
+
+def _is_columned(text: str) -> bool:
+    bare = text.strip()
+    return "|" in text or "\t" in text or "  " in bare or ("," in bare and " " not in bare)
 
 
 def _names(cell: str) -> list[str]:
@@ -341,7 +349,7 @@ class _Table(WritesAtOnce):
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
-        text = _LENGTHS.sub("", line.text.translate(_STROKES))
+        text = _LENGTHS.sub("", _unframed(line.text).translate(_STROKES))
         if "," in text:
             text = self._with_points(text)
         if "|" in text:

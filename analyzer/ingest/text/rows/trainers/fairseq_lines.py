@@ -18,6 +18,7 @@ from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.name_words import read_name
 
 _SIMPLE = LazyRegex(rf"\b([a-z]\w{{0,40}})=({NUMBER})(?=[,\s]|$)")
 # A row of a whole pass: names and numbers between bars; that of training is left out as its means are.
@@ -94,13 +95,22 @@ class FairseqLines:
 
 
 def _kept(row: dict[str, Any], prefix: str) -> list[str]:
-    """Names of a row, without the prefix, that are worth a curve: those above, and any score of answers.
+    """Names of a row, without the prefix, that are worth a curve: those above, any part of the loss and any score of answers.
 
     >>> _kept({"valid_loss": "2", "valid_wer": "31", "valid_ntokens": "70"}, "valid_")
     ['loss', 'wer']
+    >>> _kept({"loss_dense_d": "2", "best_loss": "1", "temp": "0.5"}, "")
+    ['loss_dense_d']
     """
     names = {key.removeprefix(prefix) for key in row if key.startswith(prefix)}
-    return sorted(n for n in names if n in _KEPT or (is_known_score(n) and "perplexity" not in n))
+    return sorted(
+        n for n in names if n in _KEPT or _is_part(n) or (is_known_score(n) and "perplexity" not in n)
+    )
+
+
+def _is_part(name: str) -> bool:
+    reading = read_name(name)
+    return reading.quantity == "loss" and not reading.setting and reading.phase != "other"
 
 
 def _row(text: str) -> dict[str, Any]:

@@ -105,7 +105,12 @@ class KerasLines:
             self._states.clear()
             self._put(line, values, None, log)
             return True
-        state = (line.detached(), values, step)
+        self._keep((line.detached(), values, step))
+        return True
+
+    def _keep(self, state: _State) -> None:
+        """Keep the state of a bar until the next is met."""
+        _, values, step = state
         if self._row is not None and not self._onset and _breaks(self._row[1], values):
             self._onset = [self._row, state]
         self._row = state
@@ -113,7 +118,6 @@ class KerasLines:
             self._states.append(self._row)
             if len(self._states) > MAX_STATES:
                 del self._states[1::2]
-        return True
 
     def _write(self, log: LogState) -> None:
         if self._row is None:

@@ -34,9 +34,13 @@ TITLE_CHARACTERS = 126
 """Characters before the sign of a bar in which its title, spaces and percentage stand."""
 
 _BAR = LazyRegex(
-    r"(?P<title>(?:[^|\r\n%]| \| ){0,120}?)\s{0,3}\d{1,3}%\|[^|]{0,400}\| {1,3}(?P<at>\d{1,12})/(?P<of>\d{1,12}) \[(?P<rest>(?:[^\]\r\n]|\](?=:)){1,2000})\]"
+    r"(?P<title>(?:[^|\r\n%]| \| ){0,120}?)\s{0,3}\d{1,3}%(?:\|[^|]{0,400}\| {1,3}| {1,2}(?=\d{1,12}/\d{1,12} \[\d))(?P<at>\d{1,12})/(?P<of>\d{1,12}) \[(?P<rest>(?:[^\]\r\n]|\](?=:)){1,2000})\]"
 )
+_SIGN = LazyRegex(r"%(?:\|| {1,2}(?=\d{1,12}/\d{1,12} \[\d))")
+"""The sign of a bar; of one that was copied from a notebook the strokes are lost: ``10% 10/100 [00:01<00:09, 9.02it/s]``."""
 _STATED = LazyRegex(r"\b(?:global_)?step(?:: ?)?=(\d{1,15})(?:\.0{1,4})?(?![\w.])")
+_TITLED = LazyRegex(r"(?i)\b(?:global[ _])?step ?[:=] ?(\d{1,15})(?=[.,;|]? )")
+"""The step that a bar is titled with: ``Step: 15. Epoch: 1/100. Iteration: 8/8. loss: 2.5: 100%|``."""
 # torchtune puts epoch and step before the title: "1|10|Loss: 1.25:  10%|..."
 _TORCHTUNE = LazyRegex(r"(?:^|\s)\d{1,6}\|(\d{1,12})\|$")
 _EVALUATION = LazyRegex(r"(?i)\b(?:val(?!ue)|eval|test|predict|sanity|infer)")
@@ -68,12 +72,12 @@ class ProgressBars:
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        if "%|" not in line.raw:
+        if "%" not in line.raw:
             return False
         text = line.raw[:MAX_CHARACTERS]
         understood, end = False, 0
-        while (sign := text.find("%|", end)) >= 0:
-            bar = _BAR.search(text, max(end, sign - TITLE_CHARACTERS))
+        while (sign := _SIGN.search(text, end)) is not None:
+            bar = _BAR.search(text, max(end, sign.start() - TITLE_CHARACTERS))
             if bar is None:
                 return False
             understood, end = self._read(bar, line, log), bar.end()
@@ -137,12 +141,12 @@ class ProgressBars:
         at, of = int(bar["at"]), int(bar["of"])
         if before := _TORCHTUNE.search(line.raw, max(0, bar.start() - 24), bar.start()):
             step = int(before[1])
-        elif stated := _STATED.search(bar["rest"]):
+        elif stated := _STATED.search(bar["rest"]) or _TITLED.search(bar["title"]):
             step = int(stated[1])
         elif epoch is not None:
             step = self._starts.step(at, max(epoch - (self._base or 0), 0), of)
         else:
-            again = at < self._at and (of, of) == (self._at, self._of)
+            again = (of, of) == (self._at, self._of) and (at < self._at or self._is_anew(values, line))
             self._passed = (self._passed + of if again else self._passed) * (of == self._of)
             self._at, self._of = at, of
             step = self._passed + at
@@ -151,6 +155,11 @@ class ProgressBars:
             self._write(log)
         self._place, self._values, self._line = place, values, line.detached()
         log.saw_step(step)
+
+    def _is_anew(self, values: dict[str, float], line: LogLine) -> bool:
+        """Whether a full bar behind a full one, below other lines and with another loss, is that of the next epoch, whose way is not drawn."""
+        apart = self._line is not None and line.number - self._line.number > 1
+        return apart and _loss_of(values) not in {"", _loss_of(self._values)}
 
     def _is_between(self, values: dict[str, float]) -> bool:
         """Whether a redraw with one counter changes the loss once more: what it showed before was no value that the last step left."""

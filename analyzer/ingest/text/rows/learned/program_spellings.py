@@ -1,0 +1,60 @@
+"""Rows of single programs that name nothing, or name it ahead of a logger, in the spelling of ``name: value``."""
+
+from __future__ import annotations
+
+import re
+
+from analyzer.lazy_regex import LazyRegex
+
+_NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
+_OF_VOICES = LazyRegex(
+    rf"^\[ INFO : [\d-]{{10}} [\d:,.]{{8,16}} \] - \| {{0,9}}(\d{{1,6}})\| {{0,9}}(\d{{1,9}})\| {{0,9}}({_NUMBER})\| {{0,9}}({_NUMBER})\| {{0,9}}({_NUMBER})\| {{0,9}}({_NUMBER})\|\s{{0,3}}$"
+)
+"""A row of WeSpeaker, whose columns are always the same and whose head stands far above: epoch, batch, rate, margin, loss, accuracy."""
+_SCORED_WORDS = LazyRegex(
+    r"^(?:\[?([A-Za-z][\w-]{1,40})\]?[ :]{1,3})?%WER (\d{1,4}\.\d{1,4}) ?%? \[ ?\d{1,9} / \d{1,9}, \d[^\]]{1,80}\]"
+)
+"""What Kaldi and its children score: ``[test-other] %WER 8.25% [4375 / 53027, 560 ins, ...]``."""
+_LOGGED = LazyRegex(
+    r"(?<=it/s\])(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})? )?\([\w.]{1,80}:\d{1,6}\) (?:INFO|WARNING|DEBUG): "
+)
+"""What a logger writes ahead of a message, behind a bar that ends no line."""
+_SEARCHED = LazyRegex(
+    r"^train (\d{3,6}) (-?\d\.\d{3,12}e[-+]\d\d|nan) (\d{1,3}\.\d{3,12}) (\d{1,3}\.\d{3,12})\s{0,3}$"
+)
+"""A row of DARTS and of the searches that were made of it, which name none of loss, top 1 and top 5: ``train 050 6.25e+00 1.5 6.5``."""
+_CURRENT = LazyRegex(r"\bcur metric, (?=[a-z]\w{1,20}: )")
+"""What an evaluation of PaddleOCR measured, beside the best so far."""
+
+
+def plain_of_programs(text: str) -> str:
+    """A row as its program means it; other lines as they are.
+
+    >>> plain_of_programs("[ INFO : 2026-01-01 04:05:47,255 ] - |   7|   300|5.5e-05|   0.2|  1.25|  78.5|")
+    'epoch: 7, batch: 300, lr: 5.5e-05, margin: 0.2, loss: 1.25, accuracy: 78.5%'
+    >>> plain_of_programs("[dev-other] %WER 8.25% [4375 / 53027, 560 ins, 9 del, 8 sub ]"), plain_of_programs("%WER 8.25 is low")
+    ('dev-other_WER: 8.25% ', '%WER 8.25 is low')
+    >>> plain_of_programs("train 050 6.250000e+00 1.500000 6.500000"), plain_of_programs("train 050 6.250000e+00 6.500000 1.500000")
+    ('step 050, train loss: 6.250000e+00, train top1: 1.500000, train top5: 6.500000', 'train 050 6.250000e+00 6.500000 1.500000')
+    >>> plain_of_programs("9/90 [9:12, 3it/s]2026-01-01 04:05:47,255 (gan:333) INFO: loss = 0.5"), plain_of_programs("(gan:333) loss = 0.5")
+    ('9/90 [9:12, 3it/s] loss = 0.5', '(gan:333) loss = 0.5')
+    >>> plain_of_programs("cur metric, acc: 0.5, fps: 9.5")
+    'eval metric, acc: 0.5, fps: 9.5'
+    """
+    text = _LOGGED.sub(" ", text) if "it/s]" in text else text
+    text = _SCORED_WORDS.sub(_of_words, text)
+    text = _OF_VOICES.sub(r"epoch: \1, batch: \2, lr: \3, margin: \4, loss: \5, accuracy: \6%", text)
+    text = _CURRENT.sub("eval metric, ", text) if "cur metric" in text else text
+    return _SEARCHED.sub(_of_search, text)
+
+
+def _of_words(match: re.Match[str]) -> str:
+    """The share of wrong words, with the set that it was counted on."""
+    return f"{match[1] or 'eval'}_WER: {match[2]}% "
+
+
+def _of_search(match: re.Match[str]) -> str:
+    """The names of a row of a search, if its second share may be that of the first five answers."""
+    if float(match[4]) < float(match[3]):
+        return match[0]
+    return f"step {match[1]}, train loss: {match[2]}, train top1: {match[3]}, train top5: {match[4]}"
