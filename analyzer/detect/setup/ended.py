@@ -165,7 +165,9 @@ def _by_failure(view: RunView) -> _End | None:
     if first.family == "cleanup" and not first.is_launchers_root and "sigabrt" not in first.kinds:
         return None  # nothing but what follows from an end
     if first.family == "host":
-        state = "crashed" if "oom" in first.speaker.kind else "interrupted"
+        # a pool that misses a process and names no SIGKILL says nothing of an end from outside
+        gone = first.speaker.kind == "pool_worker_killed" and first.speaker.fields.get("signal") != "SIGKILL"
+        state = "crashed" if gone or "oom" in first.speaker.kind else "interrupted"
         return _End(state, f"it was ended: {_said(first)}", refs)
     return _End("crashed", f"the log reports a failure: {_said(first)}", refs)
 

@@ -132,6 +132,7 @@ def _frameworks(view: RunView, out: FactWriter) -> None:
     if view.run.metrics.names:
         rewarded = reward_metrics(view)
         out.put("rl", bool(rewarded), _first_points(view, rewarded[:2]))
+        out.put("plays", plays(view.run.metrics.raw_names))
 
 
 _PREFERENCES = ("rewards/chosen", "rewards/margin", "rewards/accurac")
@@ -149,6 +150,24 @@ def reward_metrics(view: RunView) -> list[str]:
     )
     # a divergence alone may be that of a code from its prior (an autoencoder) or from a teacher
     return [] if set(found) <= {"kl"} and not _of_a_policy(names) else found
+
+
+_EPISODES = LazyRegex(
+    r"(?i)(?:^|[^a-z])(?:episodes?|episodic|eps?)[ _/.-]?(?:len|length|steps|ret|return|rew|reward|score|success)"
+)
+_OF_ANSWERS = LazyRegex(r"(?i)(?:^|[^a-z])(?:kl|completions?|responses?)(?:$|[^a-z])")
+
+
+def plays(names: Iterable[str]) -> bool:
+    """Whether episodes of an environment are logged; what a language model is paid for its answers is none.
+
+    >>> plays(["rollout/ep_len_mean", "loss"]), plays(["episode_return"]), plays(["reward", "loss"])
+    (True, True, False)
+    >>> plays(["episode_reward", "completion_length"])
+    False
+    """
+    known = list(names)
+    return any(map(_EPISODES.search, known)) and not any(map(_OF_ANSWERS.search, known))
 
 
 _POLICY = word_set(
@@ -271,13 +290,18 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
 
 
 def _stops_at_meeting(view: RunView) -> tuple[bool | None, list[SourceRef]]:
-    """Whether the last line of a log is the one in which ranks are about to meet; None where none says so, or steps follow."""
+    """Whether all logs end where ranks are about to meet; None where none says so, or steps follow.
+
+    A rank that is alone waits for nobody, and those above the first are often silenced once they have met.
+    """
     meetings = of_last_attempt(view, "ranks_meeting")
-    if not meetings or len(view.run.metrics):
+    if not meetings or len(view.run.metrics) or not view.run.log_ends:
         return None, []
-    last = meetings[-1].ref
-    end = next((end for end in view.run.log_ends if end.source == last.source), None)
-    return (None if end is None else end.line == last.line), [last]
+    by_first = [event for event in meetings if event.fields.get("rank", event.rank or 0) == 0]
+    alone = any(event.fields.get("of") == 1 for event in meetings)
+    lines = {(event.ref.source, event.ref.line) for event in meetings}
+    all_there = all((end.source, end.line) in lines for end in view.run.log_ends)
+    return bool(by_first) and not alone and all_there, [meetings[-1].ref]
 
 
 def _that_ended(view: RunView, raised: list[Event]) -> list[Event]:

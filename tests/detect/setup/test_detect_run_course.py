@@ -7,6 +7,28 @@ import pytest
 from make_run import INF, NAN, RunMaker, falling, norms
 
 from analyzer.detect.curve import align, all_series, lineage
+from analyzer.model.run import LogEnd
+
+
+class TestMeeting:
+    """Where the log stops as ranks are about to meet, of the two ranks that a run has."""
+
+    @staticmethod
+    def meets(*ends, **fields):
+        maker = RunMaker().event("ranks_meeting", role="info", line=9, **fields)
+        for source, line in ends:
+            maker.file().log_end(LogEnd(source, line, "some words", torn=False))
+        return maker.plain().get("run.stops_at_meeting")
+
+    def test_the_first_rank_waits(self):
+        assert self.meets((0, 9), rank=0, member=1, of=2) is True
+
+    @pytest.mark.parametrize("fields", [{"rank": 0, "member": 1, "of": 1}, {"rank": 1, "member": 2, "of": 2}])
+    def test_a_lonely_rank_and_a_silenced_one_do_not(self, fields):
+        assert self.meets((0, 9), **fields) is False
+
+    def test_another_log_goes_on(self):
+        assert self.meets((0, 9), (1, 300)) is False
 
 
 class TestEnding:
