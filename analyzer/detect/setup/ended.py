@@ -165,9 +165,9 @@ def _by_failure(view: RunView) -> _End | None:
     if first.family == "cleanup" and not first.is_launchers_root and "sigabrt" not in first.kinds:
         return None  # nothing but what follows from an end
     if first.family == "host":
-        # a pool that misses a process and names no SIGKILL says nothing of an end from outside
-        gone = first.speaker.kind == "pool_worker_killed" and first.speaker.fields.get("signal") != "SIGKILL"
-        state = "crashed" if gone or "oom" in first.speaker.kind else "interrupted"
+        fields, kind = first.speaker.fields, first.speaker.kind
+        gone = kind == "pool_worker_killed" and fields.get("signal") != "SIGKILL"  # no word of an outsider
+        state = "crashed" if gone or "oom" in kind else "interrupted"
         return _End(state, f"it was ended: {_said(first)}", refs)
     return _End("crashed", f"the log reports a failure: {_said(first)}", refs)
 

@@ -153,7 +153,7 @@ def reward_metrics(view: RunView) -> list[str]:
 
 
 _EPISODES = LazyRegex(
-    r"(?i)(?:^|[^a-z])(?:episodes?|episodic|eps?)[ _/.-]?(?:len|length|steps|ret|return|rew|reward|score|success)"
+    r"(?i)(?:^|[^a-z])(?:episodes?|episodic|eps?)[ _/.-]?(?:len|length|steps|ret|return|rew|reward|score|success)|^mean[ _]reward$"
 )
 _OF_ANSWERS = LazyRegex(r"(?i)(?:^|[^a-z])(?:kl|completions?|responses?)(?:$|[^a-z])")
 
@@ -163,6 +163,8 @@ def plays(names: Iterable[str]) -> bool:
 
     >>> plays(["rollout/ep_len_mean", "loss"]), plays(["episode_return"]), plays(["reward", "loss"])
     (True, True, False)
+    >>> plays(["Mean Reward"])
+    True
     >>> plays(["episode_reward", "completion_length"])
     False
     """
