@@ -315,8 +315,8 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
     torn = next((end for end in logs if end.torn), None)
     text = f"it stops at {progress.words()}, with neither an end nor an error"
     if is_part(view, logs):
-        text += "; so short a log may be a part of one"
         short = is_short(logs[0])  # who quotes a few lines did not cut off the run
+        text += f"; {'so short a log' if short else 'a log that begins in the middle'} may be a part of one"
         return _End("unknown", text, refs, open_ended=not short, is_excerpt=short)
     if torn is not None and not torn.text.endswith((".", "]", "}")):
         text += ", in the middle of a line"

@@ -18,7 +18,6 @@ from itertools import chain
 
 import numpy as np
 
-from analyzer.ingest.text.console_width import SIGN, unwrapped
 from analyzer.model.arrays import Bytes, Integers
 from analyzer.record import dataclass, field
 
@@ -136,6 +135,8 @@ def _by_powershell(chunks: Iterator[bytes]) -> tuple[bool, Iterator[bytes]]:
     text = _as_utf8(chain((head,), chunks))
     if not head.startswith((*(mark for mark, _ in _BOMS), codecs.BOM_UTF8)):
         return False, text
+    from analyzer.ingest.text.console_width import SIGN  # noqa: PLC0415  (few logs begin with a mark of their encoding)
+
     first = next(text, b"")
     return SIGN.encode() in first, chain((first,), text)
 
@@ -167,6 +168,8 @@ def read_blocks(chunks: Iterable[bytes], on_long_line: Callable[[int], None]) ->
     """
     is_printed, text = _by_powershell(iter(chunks))
     if is_printed:
+        from analyzer.ingest.text.console_width import unwrapped  # noqa: PLC0415  (it is loaded by now)
+
         yield from line_blocks((number, line, None) for number, line in unwrapped(_lines(text)))
         return
     carry = before = b""

@@ -64,3 +64,15 @@ def test_weights_that_a_lenient_loader_leaves_out_end_nothing(tmp_path, text, fi
 @pytest.mark.parametrize(("frame", "first"), [(STEP, True), (FORWARD, False)], ids=["optimizer", "model"])
 def test_moments_of_another_shape_than_their_weight_were_loaded(tmp_path, frame, first):
     assert (causes(tmp_path, HEAD + frame + SIZES)[:1] == ["checkpoint-config-mismatch"]) is first
+
+
+def test_a_long_log_that_begins_in_the_middle_is_not_called_short(tmp_path):
+    rows = [
+        f"epoch: {epoch}/36, iter: {at}/100, loss: {2.9 - epoch / 30:.3f}\n"
+        for epoch in range(7, 18)
+        for at in range(10, 101, 10)
+    ]
+    (tmp_path / "train.log").write_text("".join(rows[:-6]), encoding="utf-8")
+    because = analyzer.diagnose(tmp_path).ended.because
+
+    assert "a log that begins in the middle may be a part of one" in because
