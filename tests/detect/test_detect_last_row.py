@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from make_run import NAN, RunMaker
 
@@ -57,11 +59,26 @@ def test_the_last_predictions_that_are_shown_are_empty(kinds, step, told):
         ({"face_psnr": 24.0, "hair_psnr": 22.0, "val_psnr": 21.0}, 1.0),
         ({"psnr": 24.0, "test_psnr": 20.0}, 4.0),
         ({"val_psnr": 20.0, "best_psnr": 31.0}, None),
-        ({"si_snr": 12.0, "val_psnr": 20.0}, -8.0),
+        ({"si_snr": 32.0, "val_psnr": 20.0}, None),  # another measure
+        (
+            {"psnr": 31.0, "val_psnr": 30.0, "si_sdr": 17.5, "val_si_sdr": 2.5},
+            1.0,
+        ),  # by one of them it generalises
+        ({"train_si_snr": 14.5, "val_si_snr_loss": -14.0}, None),  # the negative
+        ({"input_snr": 25.0, "val_snr": 11.0}, None),  # the noise that was put in
     ],
 )
 def test_decibels_between_training_and_held_out_signals(columns, decibels):
     assert one_row(2000, loss=0.1, **columns).get("signal.last.decibels_apart") == decibels
+
+
+@pytest.mark.parametrize(("train", "decibels"), [([26.0] * 5, None), ([8.0, 14.0, 19.0, 22.0, 23.0], 15.5)])
+def test_a_level_of_decibels_that_never_moves_is_set_and_not_reached(train, decibels):
+    maker = RunMaker().log(
+        {"loss": [0.9, 0.6, 0.4, 0.3, 0.2], "train_snr": train, "val_snr": [3.0, 4.0, 6.0, 6.5, 7.0]}
+    )
+
+    assert maker.plain().get("signal.last.decibels_apart") == decibels
 
 
 @pytest.mark.parametrize(
@@ -103,10 +120,40 @@ def test_a_score_that_is_a_number_in_no_row_beside_a_finite_loss(columns, told):
         (9000, {"codebook_perplexity": 1.0, "recon_loss": 0.3}, True),
         (20, {"ppl_0": 1.001, "vq_loss": 9.0}, None),
         (9000, {"perplexity": 1.001, "loss": 0.001}, None),  # of a language model
+        (9000, {"perplexity": 1.001, "codebook_2_loss": 0.003}, None),  # of one that predicts codes
     ],
 )
 def test_a_codebook_of_which_one_code_is_used(step, columns, told):
     assert one_row(step, **columns).get("signal.collapse.codebook_unused") is told
+
+
+COSTS = [3.1, 1.7, 0.8, 0.35, 0.12, 0.05, 0.03, 0.02]
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"loss": COSTS, "vq_tokens": COSTS, "perplexity": [math.exp(cost) for cost in COSTS]}, None),
+        (
+            {"loss": COSTS, "commit_loss": COSTS, "perplexity": [270.0, 90.0, 12.0, 3.0, 1.3, 1.0, 1.0, 1.0]},
+            True,
+        ),
+        (
+            {"loss": COSTS, "commit_loss": [0.0] * 8, "perplexity": [1.0] * 8},
+            True,
+        ),  # both say nothing of each other
+        (
+            {
+                "loss": COSTS,
+                "commit_loss": COSTS,
+                "perplexity": [270.0, 240.0, 260.0, 280.0, 290.0, 300.0, 310.0, 305.0],
+            },
+            False,
+        ),
+    ],
+)
+def test_a_perplexity_that_is_the_exponential_of_a_loss_is_not_one_of_codes(columns, told):
+    assert RunMaker().log(columns, first=5000).plain().get("signal.collapse.codebook_unused") is told
 
 
 @pytest.mark.parametrize(("powers", "told"), [([-0.8], True), ([20.0, 14.0, 14.5], False)])

@@ -82,6 +82,10 @@ PASS_ROWS, PASSES, ON_TIME, NEARLY, AT_BEGIN = 20, 4, 0.7, 0.8, 0.25
 FAR, FAR_ROWS, FAR_TIMES, FAR_SHARE = 20.0, 8, 2, 0.05
 """Twenty times the median of eight rows and more, left and reached again, in one row of twenty and more: of 348 labelled sound runs none."""
 
+FAR_LEAST, FAR_SIGNED = 0.1, 20.0
+"""A tenth is what one hard sample costs where all others cost nearly nothing; a loss that also lies below zero may have its level there
+by chance, so it has to leave twenty times one."""
+
 
 class Spike(NamedTuple):
     """One excursion above the curve."""
@@ -134,8 +138,11 @@ def _to_and_fro(out: FactWriter, series: Series) -> None:
     numbers = trend(values) if len(series) >= FAR_ROWS else None
     if numbers is None:
         return
-    sizes = values - min(float(values.min()), 0.0)  # a likelihood may lie below zero
-    high = sizes >= FAR * float(median_of(sizes))
+    least = FAR_SIGNED if float(values.min()) < 0.0 else FAR_LEAST
+    # Not above the lowest row: of a likelihood below zero that leaves next to nothing.
+    level = float(median_of(np.abs(values)))
+    began = float(median_of(values[:RETURN_POINTS]))
+    high = values >= max(FAR * level, least, began)
     times = int((high[1:] & ~high[:-1]).sum()) + int(high[0])
     wild = times >= FAR_TIMES and float(high.mean()) >= FAR_SHARE and not numbers.falls()
     rows = [int(row) for row in np.flatnonzero(high)]

@@ -197,6 +197,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"tokens": [1.5 * 1.25**i for i in range(90)]}, "signal.exact.runs_away", None),
         ({"loss": FALLING, "kl_loss": [0.4, 5.0, 90.0, *[2e6] * 8]}, "signal.exact.part_grew", True),
         ({"loss": FALLING, "kl_loss": [0.001, 0.05, 3.0, *[9.0] * 8]}, "signal.exact.part_grew", None),
+        ({"loss": FALLING, "loss_scale": [64.0, 64.0, 64.0, 64.0, *[262144.0] * 8]}, "signal.exact.part_grew", None),
+        ({"loss": FALLING, "loss_scaler": [2.0, 2.0, 2.0, 2.0, *[2.0**25] * 8]}, "signal.exact.runs_away", None),
         ({"qf1 loss": [1.36e19]}, "signal.exact.runs_away", True),
         ({"qf1 loss": [1.36e9]}, "signal.exact.runs_away", None),
         ({"loss_scale": [2.0**60]}, "signal.exact.runs_away", None),

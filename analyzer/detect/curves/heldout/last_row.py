@@ -25,6 +25,11 @@ SEVERAL_ROWS = 3
 
 _ERROR_RATES = word_set("wer cer uer ter")
 _DECIBELS = word_set("psnr snr sisnr sdr sisdr")
+_NOT_REACHED = word_set(
+    "best min max loss neg negative input inputs noise noisy mix mixture target improvement"
+)
+"""Words of decibels that are remembered, turned round, or those of what is put in; a constant is set, too."""
+
 _COUNTED = LazyRegex(r"^(?P<measure>.{0,60}?[A-Za-z]\d{0,2})[_ /.-](?:class[_ ]?)?(?P<index>\d{1,3})$")
 """A score with the number of its class behind it: ``F1_0``, ``iou/class_1``."""
 
@@ -72,16 +77,25 @@ def _empty_predictions(out: FactWriter, view: RunView) -> None:
 
 
 def _decibels_apart(out: FactWriter, view: RunView) -> None:
-    """By how many decibels the best held-out series ends below the worst of the training, which may be told part by part."""
-    sides: dict[bool, list[Series]] = {True: [], False: []}
+    """By how many decibels the best held-out series ends below the worst of the training, which may be told part by part.
+
+    Only of one measure: how noisy the inputs are says nothing of how clean the outputs get.
+    """
+    sides: dict[str, dict[bool, list[Series]]] = {}
     for name in sorted(view.run.metrics.names):
         words, phase = set(words_of(name)), read_name(name).phase
-        series = view.finite(name) if words & _DECIBELS and phase != "other" and "best" not in words else None
-        if series is not None:
-            sides[phase == "eval"].append(series)
-    if all(sides.values()):
-        held = max(sides[True], key=_level)
-        train = min(sides[False], key=_level)
+        reached = words & _DECIBELS and words.isdisjoint(_NOT_REACHED) and phase != "other"
+        series = view.finite(name) if reached else None
+        if series is not None and (len(series) == 1 or float(np.ptp(series.value)) > 0.0):
+            measure = "si" * ("si" in words) + "".join(sorted(words & _DECIBELS))
+            sides.setdefault(measure, {True: [], False: []})[phase == "eval"].append(series)
+    pairs = [
+        (min(side[False], key=_level), max(side[True], key=_level))
+        for side in sides.values()
+        if all(side.values())
+    ]
+    if pairs:
+        train, held = min(pairs, key=lambda pair: _level(pair[0]) - _level(pair[1]))
         out.put("decibels_apart", _level(train) - _level(held), [*end_of(held), *end_of(train)])
 
 

@@ -13,7 +13,7 @@ from analyzer.detect.robust import digits_of
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Mask
-from analyzer.model.name_words import words_of
+from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.score_words import read_score
 from analyzer.model.tables import Series
@@ -73,6 +73,9 @@ _SET = LazyRegex(
     r"scale|weight|coef|lambda|(?:^|[/_.])(?:best|min|max|target|eval|val|valid|test|dev|epoch)(?:$|[/_.])"
 )
 """Numbers of that kind are set, or remembered from an earlier row."""
+
+_SCALES = word_set("scale scaler scaling lossscale")
+"""Words of a factor that doubles as long as nothing overflows, by which it leaves all proportion in a sound run."""
 
 _NORM = LazyRegex(r"grad(?:ient)?s?[_ /.-]{0,2}norm|^gnorm$|grad_?norms?[/_.]|^gradients?[/.]")
 _UNDEFINED = LazyRegex(
@@ -214,6 +217,12 @@ def _ends_at_once(view: RunView) -> bool:
     return sum(not np.isfinite(series.value[-1]) for series in ends) >= PARTS_AT_ONCE
 
 
+def _is_loss(name: str) -> bool:
+    """Whether a name is one of a loss, or of a part of it, and not of the factor that keeps its gradients in range."""
+    words = words_of(name)
+    return "loss" in words and _SCALES.isdisjoint(words)
+
+
 def _explodes(out: FactWriter, view: RunView) -> None:
     """A series of any name whose size leaves that of all rows before by a million at its end; a loss by itself."""
     for name in sorted(view.run.metrics.names):
@@ -221,8 +230,8 @@ def _explodes(out: FactWriter, view: RunView) -> None:
         if series is None or not len(series):
             continue
         sizes = np.abs(series.value)
-        words = words_of(name)
-        if "loss" in words and "scale" not in words and ASTRONOMICAL <= series.value[-1] < np.inf:
+        is_loss = _is_loss(name)
+        if is_loss and ASTRONOMICAL <= series.value[-1] < np.inf:
             out.put("runs_away", value=True, refs=end_of(series))  # one row is enough
             out.put("explodes_name", series.logged_as, end_of(series))
         if len(series) < EXPLODES_ROWS:
@@ -232,7 +241,7 @@ def _explodes(out: FactWriter, view: RunView) -> None:
         if usual > 0 and good.size == sizes.size and sizes[:-2].max() >= EXPLODES * usual > sizes[-2:].max():
             out.put("leap_overcome", value=True, refs=refs_at(series, [int(sizes.argmax())]))
         end = sizes[-2:]
-        if good.size == sizes.size and "loss" in words_of(name):
+        if good.size == sizes.size and is_loss:
             early = float(median_of(sizes[:EXPLODES_ROWS]))
             grown = float(median_of(sizes[-EXPLODES_ROWS:]))
             if grown >= GREW * max(early, GREW_FROM):
@@ -269,8 +278,7 @@ def _leap_together(out: FactWriter, view: RunView) -> None:
     """Whether several losses end a hundred times above all rows before, of which one is enough: what drives the one drives the other."""
     last: dict[int, list[Series]] = {}
     for name in sorted(view.run.metrics.names):
-        words = words_of(name)
-        series = view.curve(name) if "loss" in words and "scale" not in words else None
+        series = view.curve(name) if _is_loss(name) else None
         if series is None or len(series) < ROWS or not np.isfinite(series.value).all():
             continue
         before = float(np.abs(series.value[:-1]).max())

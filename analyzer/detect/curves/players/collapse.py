@@ -73,9 +73,14 @@ KNOWN_AHEAD = 1.06
 ONE_CODE = 1.1
 """A perplexity of 1.1 leaves a fiftieth of all samples to other codes than one."""
 
-_CODEBOOK = word_set(
-    "vq vqloss codebook codebooks commit commitment quantizer quantize quantization vqvae rvq"
-)
+_QUANTIZER = word_set("vq vqloss commit commitment quantizer quantize quantization vqvae rvq")
+_CODEBOOK = word_set("codebook codebooks")
+"""Names the codes of a perplexity; beside another one it may be what a language model of such codes predicts."""
+
+EXPONENTIAL, EXPONENTIAL_ROWS = 0.05, 2
+"""A twentieth of the loss is what means over batches and rounding leave between it and the logarithm of its perplexity; one row may meet
+it by chance."""
+
 _PERPLEXITY = word_set("ppl perplexity perplexities")
 
 _EMBEDDING = word_set(
@@ -250,15 +255,17 @@ def may_be_language(view: RunView) -> bool:
 def _codebook(out: FactWriter, view: RunView) -> bool:
     """Whether a codebook is trained, and whether every perplexity of its codes ends at that of a single one.
 
-    A perplexity that stands beside the losses of a codebook is one of codes, whatever it is called.
+    A perplexity that stands beside the losses of a quantizer is one of codes, whatever it is called.
     """
     words = {name: frozenset(words_of(name)) for name in view.run.metrics.names}
-    if _CODEBOOK.isdisjoint(frozenset().union(*words.values())):
-        return False
+    trained = not _QUANTIZER.isdisjoint(frozenset().union(*words.values()))
     used = [
         series
         for name in sorted(words)
-        if words[name] & _PERPLEXITY and (series := view.finite(name)) is not None
+        if words[name] & _PERPLEXITY
+        and (trained or words[name] & _CODEBOOK)
+        and (series := view.finite(name)) is not None
+        and not _is_of_a_loss(view, series)
     ]
     late = view.once(is_late) is True
     if used and (late or min(map(len, used)) >= ROWS):
@@ -267,6 +274,24 @@ def _codebook(out: FactWriter, view: RunView) -> bool:
         out.put("codebook_unused", 0 < most <= ONE_CODE, refs)
         out.put("codebook_perplexity", most, refs)
     return bool(used)
+
+
+def _is_of_a_loss(view: RunView, perplexity: Series) -> bool:
+    """Whether a perplexity is the exponential of a loss in the log, so that of a model's predictions.
+
+    Where both are nearly those of certainty, as with one code and a commitment that costs nothing, they say nothing of each other.
+    """
+    for name in sorted(view.run.metrics.names):
+        loss = view.finite(name) if "loss" in words_of(name) else None
+        if loss is None:
+            continue
+        _, of_loss, of_perplexity = np.intersect1d(loss.step, perplexity.step, return_indices=True)
+        costs, choices = loss.value[of_loss], perplexity.value[of_perplexity]
+        told = choices > ONE_CODE
+        apart = np.abs(np.log(choices[told]) - costs[told])
+        if int(told.sum()) >= EXPONENTIAL_ROWS and bool((apart <= EXPONENTIAL * np.abs(costs[told])).all()):
+            return True
+    return False
 
 
 def _copied(out: FactWriter, view: RunView) -> None:
