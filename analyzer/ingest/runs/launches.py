@@ -9,11 +9,13 @@ and so does one that a launcher restarts, or that should have gone on from a che
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Integers, Values
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Event, EventTable
@@ -42,6 +44,8 @@ _REPORTS = ("CalledProcessError", "ChildFailedError", "ProcessRaisedException", 
 """What launchers of several processes write, and raise."""
 COMES_AGAIN = 2
 """Launches between which the same line stands: an exception is followed by anything, but hardly twice by the same."""
+_GOES_ON = LazyRegex(r"(?i)\b(?:skip|continu|ignor|next\b|proceed|fall(?:ing)? back|retry|trying)")
+"""What a program says that has caught an exception and told it."""
 _SAME_JOB = frozenset({"elastic_restart", "resume_from_checkpoint"})
 
 
@@ -150,7 +154,8 @@ def _behind_ends(rows: _Rows, events: Sequence[Event], behind: int) -> list[int]
     """Where launches begin below exceptions that ended programs of one process, of which the first line of the log tells nothing.
 
     One and the same line stands below two of them, or more, so it begins or closes every launch; and something is printed
-    before the next one ends. Where several processes write, one of them may end while the others go on.
+    before the next one ends. A script that prints what it caught and goes on leaves the same picture, so something must
+    say that a program began, or ended. Where several processes write, one of them may end while the others go on.
     """
     if any(event.rank is not None or event.kind in _OF_SEVERAL for event in events):
         return []
@@ -159,20 +164,21 @@ def _behind_ends(rows: _Rows, events: Sequence[Event], behind: int) -> list[int]
         return []
     ended = [event for event in raised if event.fields.get("below")]
     times = Counter(event.fields["below"] for event in ended)
+    ended = [event for event in ended if times[event.fields["below"]] >= COMES_AGAIN]
+    if len(ended) > MAX_LAUNCHES:
+        return []
+    headers = sorted(map(_header, raised))
+    same_job = sorted(event.ref.line or 0 for event in events if event.kind in _SAME_JOB)
+    starts = _starts(events)
     cuts: list[int] = []
     for first in ended:
         begin = (first.ref.line or 0) + str(first.fields.get("message", "")).count("\n") + 1
-        second = next((event for event in raised if _header(event) >= begin), None)
-        if second is None or begin <= behind or times[first.fields["below"]] < COMES_AGAIN:
+        second = next(iter(headers[bisect_left(headers, begin) :]), 0)
+        if begin <= behind or second - begin < LINES_IF_KNOWN or _GOES_ON.search(str(first.fields["below"])):
             continue
-        goes_on = _go_on(rows, begin, second.ref.line or 0) or any(
-            event.kind in _SAME_JOB and begin <= (event.ref.line or 0) < (second.ref.line or 0)
-            for event in events
-        )
-        printed = _header(second) - begin
         if (
-            printed >= LINES_IF_KNOWN
-            and not goes_on
+            _begins(rows, first, begin, second, starts)
+            and not _any_within(same_job, begin, second)
             and not _should_resume(events, max(cuts, default=0), begin)
         ):
             cuts.append(begin)
@@ -185,10 +191,39 @@ def _header(event: Event) -> int:
     return line if isinstance(line, int) else 0
 
 
-def _go_on(rows: _Rows, begin: int, end: int) -> bool:
-    """Whether rows between two lines go on from those above."""
-    above, between = rows.step[rows.line < begin], rows.step[(rows.line >= begin) & (rows.line < end)]
-    return bool(above.size and between.size and between[0] > above[-1])
+def _starts(events: Sequence[Event]) -> list[int]:
+    """Lines that a program prints as it starts: a refusal of its arguments, a heading of a training that was told before."""
+    told: dict[tuple[object, object], int] = {}
+    lines: list[int] = []
+    for event in events:
+        line = event.ref.line or 0
+        if event.kind == "training_heading":
+            known = told.setdefault((event.fields.get("number"), event.fields.get("setting")), line)
+            lines += [line] if known < line else []
+        elif event.kind == "argument_rejected" and _PARSED & event.fields.keys():
+            lines.append(line)
+    return sorted(lines)
+
+
+def _begins(rows: _Rows, first: Event, begin: int, end: int, starts: Sequence[int]) -> bool:
+    """Whether a program ended for certain above two lines, or began for certain between them.
+
+    Of rows that nothing follows nobody knows whether they are those of an earlier launch, unless somebody stopped it: of
+    all exceptions, that one is hardly ever caught to go on.
+    """
+    low, high = (int(at) for at in np.searchsorted(rows.line, (begin, end)))
+    if 0 < low < high and rows.step[low] > rows.step[low - 1]:
+        return False
+    if str(first.fields.get("exception")) == "KeyboardInterrupt":
+        return True
+    begins_again = 0 < low < high or _any_within(starts, begin, end)
+    return begins_again and (low == 0 or low < rows.line.size)
+
+
+def _any_within(lines: Sequence[int], begin: int, end: int) -> bool:
+    """Whether one of some ascending lines stands between two."""
+    at = bisect_left(lines, begin)
+    return at < len(lines) and lines[at] < end
 
 
 def _under_way(events: Sequence[Event], begins: Sequence[int], behind: int, end: int) -> list[int]:

@@ -35,6 +35,13 @@ SIGN = "FullyQualifiedErr"
 MOST_LINES = 48
 """Of a first record in a narrow console: its message, the line of the script, what is said of both."""
 
+REST_LINES = 8
+"""Lines over which the longest of its names goes on in the narrowest console."""
+
+_REST = re.compile(r" {2,12}(?:\w{0,20} ?: ?)?\S{1,80} {0,80}")
+"""What the last line about the place goes on with: the end of its title and pieces of a name, indented. What a program says of an
+error holds more words than that; where blank lines were taken out of a log, it follows at once."""
+
 _SPEAKER = re.compile(r"\S{1,200} : ")
 _SCRIPT = "+ "
 _CATEGORY = "    + CategoryInfo"
@@ -50,7 +57,7 @@ def unwrapped(lines: Iterable[Line]) -> Iterator[Line]:
     """
     whole: list[str] = []
     number = 0
-    for (at, text), width in _without_places(iter(lines)):
+    for (at, text), width in _without_places(lines):
         if whole and width and _goes_on(whole[-1], text, width):
             whole.append(text)
             continue
@@ -61,11 +68,15 @@ def unwrapped(lines: Iterable[Line]) -> Iterator[Line]:
         yield number, "".join(whole)
 
 
-def _without_places(lines: Iterator[Line]) -> Iterator[tuple[Line, int]]:
+def _without_places(lines: Iterable[Line]) -> Iterator[tuple[Line, int]]:
     """Lines with the width in which they were printed, 0 if unknown; of a first record its message alone, as one line."""
     held: deque[tuple[Line, int]] = deque()
-    width = 0
+    width = rest = 0
     for line in lines:
+        if rest:
+            rest = rest - 1 if _REST.fullmatch(line[1]) else 0
+            if rest or not line[1].strip():
+                continue
         held.append((line, width))
         if (
             line[1].lstrip(" +").startswith(SIGN)
@@ -76,9 +87,7 @@ def _without_places(lines: Iterator[Line]) -> Iterator[tuple[Line, int]]:
             width = max(width, *(len(text) for _, text in pieces))
             message = "".join(text for _, text in pieces[: end - begin])
             held.append(((pieces[0][0], message[message.index(" : ") + 3 :]), 0))
-            for _, text in lines:
-                if not text.strip():
-                    break
+            rest = REST_LINES + 1
         while len(held) > MOST_LINES:
             yield held.popleft()
     yield from held

@@ -158,11 +158,15 @@ STOPPED = CRASH.replace("RuntimeError: shape mismatch in block 4", "KeyboardInte
 @pytest.mark.parametrize(
     ("text", "earlier", "cause"),
     [
-        (rows(100) + FULL + LOADS + FULL + LOADS + STOPPED, 2, "user-cancelled"),
         (rows(100) + STOPPED + LOADS + STOPPED + LOADS + FULL, 2, "gpu-out-of-memory"),
-        (rows(100) + FULL + LOADS + rows(200, first=101) + FULL + LOADS + FULL, 1, "gpu-out-of-memory"),
+        (rows(100) + STOPPED + LOADS + rows(200, first=101) + STOPPED + LOADS + FULL, 1, "gpu-out-of-memory"),
+        (
+            "==== the job begins ====\n" + (LOADS + "seed: 3\n" + FULL) * 2 + LOADS + "seed: 3\n" + STOPPED,
+            2,
+            "user-cancelled",
+        ),
     ],
-    ids=["full-then-stopped", "stopped-then-full", "rows-go-on"],
+    ids=["stopped-then-full", "rows-go-on", "a-heading-comes-again"],
 )
 def test_what_stands_below_each_program_that_ended_parts_the_launches_of_a_log_without_its_head(
     tmp_path, text, earlier, cause
@@ -173,15 +177,38 @@ def test_what_stands_below_each_program_that_ended_parts_the_launches_of_a_log_w
     assert answer.findings[0].cause.id == cause
 
 
+EXPORTS = "".join(f"writing the graph, part {name}\n" for name in "abcdef")
+LEAPS = "".join(
+    f"step {10 * n} loss {2.3 - 0.04 * n if n < 16 else 30 * 1.25 ** (n - 15):.4f}\n" for n in range(1, 31)
+)
+
+
+@pytest.mark.parametrize("below", ["leaving this format out\n", "skipping this format\n"])
+def test_a_script_that_prints_what_it_caught_and_goes_on_is_one_launch(tmp_path, below):
+    caught = EXPORTS + CRASH.replace("RuntimeError", "ValueError") + below
+    dx = diagnosed(tmp_path, "python fit.py\n" + LEAPS + caught * 4 + "bye\n")
+
+    assert dx.earlier == ()
+    assert dx.coverage.metrics["loss"] == 30
+    assert "loss-divergence" in {found.cause.id for found in dx.findings[:2]}
+
+
+def test_hundreds_of_launches_are_no_launches(tmp_path):
+    (tmp_path / "train.log").write_text((STOPPED + LOADS) * 250, encoding="utf-8")
+
+    assert load_run(tmp_path).earlier == ()
+
+
 @pytest.mark.parametrize(
     "text",
     [
         rows(100) + FULL + LOADS + STOPPED,
+        rows(100) + FULL + LOADS + FULL + LOADS + STOPPED,
         rows(100) + "[rank1]: ".join(["", *(FULL + LOADS + FULL + LOADS + STOPPED).splitlines(keepends=True)]),
         rows(100) + FULL + LOADS + FULL + LOADS + FULL.replace("torch.cuda.OutOfMemoryError", "subprocess.CalledProcessError"),
         rows(100) + (FULL + "module acme/7.2 is loaded\n") * 3,
     ],
-    ids=["once", "ranks", "launcher", "nothing-between"],
+    ids=["once", "no-word-of-a-start", "ranks", "launcher", "nothing-between"],
 )  # fmt: skip
 def test_exceptions_of_several_processes_part_no_launches(tmp_path, text):
     assert diagnosed(tmp_path, text).earlier == ()

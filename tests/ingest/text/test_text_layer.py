@@ -271,6 +271,15 @@ def test_what_powershell_broke_at_the_width_of_its_console_is_whole_again(encodi
     assert [blocks[0].number(place) for place in (0, 1, 2, 4)] == [1, 2, 12, 16]
 
 
+def test_what_a_program_says_at_once_below_the_words_of_powershell_is_kept():
+    """Somebody took the blank lines out of the log."""
+    text = PRINTED.replace(" \r\n  File", "  File")
+    whole = b"".join(block.data for block in read_blocks([text.encode("utf-16")], print)).decode()
+
+    assert whole.splitlines()[2] == '  File "C:\\code\\a_long_name\\fit.py", line 7, in <module>'
+    assert "NativeCommand" not in whole
+
+
 def test_lines_of_one_length_are_left_alone_where_no_record_was_printed():
     text = "a line that ends in \r\nblank, and\r\n"
     (block,) = read_blocks([text.encode("utf-16")], print)
