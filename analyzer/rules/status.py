@@ -368,7 +368,8 @@ def _doubt(tests: Health, facts: Mapping[str, Scalar]) -> str | None:
     if (odd := _odd_shape(facts)) is not None:
         return odd
     sound = facts.get("likeness.sound")
-    if isinstance(sound, float) and sound < HEALTHY_FROM and points >= ENOUGH_POINTS:
+    least = HEALTHY_FROM if points < LONG_POINTS else HEALTHY_FROM_LONG
+    if isinstance(sound, float) and sound < least and points >= ENOUGH_POINTS:
         return f"of labelled public runs with such numbers {1 - sound:.0%} had a fault"
     if found.unknown and facts.get("run.rl") is not True:
         return f"nothing tells whether {found.unknown[0]}"
@@ -381,6 +382,10 @@ def _doubt(tests: Health, facts: Mapping[str, Scalar]) -> str | None:
 HEALTHY_FROM = 0.6
 """Probability of being sound, by runs with such numbers, below which nobody calls a run healthy that all tests passed. Of 346 that
 passed them and that it was not taught, 20 of 89 faulty ones lie below it, and 10 of 257 sound ones; at .7 45 and 31."""
+
+LONG_POINTS, HEALTHY_FROM_LONG = 20, 0.5
+"""A long course passes all tests less by chance: of nine sets no faulty run of so many rows lies between a half and that, and four sound
+ones do, beside five faulty and eight sound ones of fewer rows."""
 
 LOST_AT_ONCE = -0.25
 """A loss that ends a quarter above its first rows had something to learn, however few they are."""

@@ -122,7 +122,7 @@ def test_a_candidate_lends_the_text_of_the_rule_that_bears_its_name_and_is_not_t
     assert found.findings[0].likeness_only
     above = opening(found)
     assert above is not None
-    assert above.head.startswith("no rule explains it")
+    assert above.head.startswith("no rule finds a fault")
     assert len(above.rows) == min(CANDIDATES_NAMED, sum(finding.by_likeness for finding in found.findings))
     plateau = load_rules(()).by_id("loss-plateau")
     assert plateau is not None

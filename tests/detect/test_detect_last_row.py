@@ -45,9 +45,27 @@ def test_an_error_rate_tells_nothing_where_nothing_counts_what_was_trained():
     ],
 )
 def test_the_last_predictions_that_are_shown_are_empty(kinds, step, told):
-    maker = RunMaker().log({"loss": [2.5]}, first=step)
+    maker = RunMaker().log({"ctc_loss": [2.5]}, first=step)
     for number, kind in enumerate(kinds):
         maker.event(f"{kind}_prediction", line=10 + number)
+
+    assert maker.plain().get("signal.last.empty_predictions") is told
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "told"),
+    [
+        ("loss", "2. 7. 7. 1.", True),
+        ("val_wer", "2 7 1", True),
+        ("loss", "2 7 1", None),  # classes of an image of which the model finds none
+        ("loss", "17 7 71", None),
+        ("loss", "", None),
+    ],
+)
+def test_empty_predictions_are_those_of_a_model_that_transcribes(name, label, told):
+    maker = RunMaker().log({name: [0.8]}, first=5000)
+    for line in range(10, 16):
+        maker.event("empty_prediction", line=line, label=label)
 
     assert maker.plain().get("signal.last.empty_predictions") is told
 

@@ -169,7 +169,7 @@ def one_row() -> RunMaker:
     }
     maker = RunMaker().log({name: [value] for name, value in columns.items()}, first=9000)
     for line in range(20, 26):
-        maker.event("empty_prediction", line=line, role="info")
+        maker.event("empty_prediction", line=line, role="info", label="4 4 2")
     return maker
 
 

@@ -64,7 +64,16 @@ def test_a_table_of_the_classes_of_objects_is_one_of_classes():
         ("Prediction: [2 1] -- Label: [2 1]", {"worded_prediction"}),
         ('Predicted: "a cup of tea"', {"worded_prediction"}),
         ("no prediction: [] was made", set()),
+        ("Prediction: [] Label: []", set()),
+        ('Prediction: "" -- answer: "" (none is right)', set()),
+        ("Prediction: [ 9 14  2] Label: [ 9 14  2]", {"worded_prediction"}),
     ],
 )
 def test_loops_without_a_turn_and_predictions_that_are_shown(line, kinds):
     assert {event.kind for event in read_text(line + "\n").events} == kinds
+
+
+def test_a_label_that_stands_beside_an_empty_prediction_is_kept():
+    (event,) = read_text("Predicted: [] -- Label: [ 5 5  2]\n").events
+
+    assert event.fields["label"] == "5 5  2"

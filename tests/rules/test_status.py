@@ -358,7 +358,7 @@ def test_a_loss_without_a_bottom_is_doubted_although_its_first_point_alone_is_ab
 ):
     falls = [0.7, *(last * (0.01 + 0.99 * epoch / 29) for epoch in range(1, 30))]
 
-    assert ("below 0" in diagnose(tmp_path, short_run(falls)).summary) is doubted
+    assert ("below" in diagnose(tmp_path, short_run(falls)).summary) is doubted
 
 
 @pytest.mark.parametrize(("last", "rises", "status"), [(-0.8, True, "healthy"), (-0.8, False, "insufficient"), (-40.0, True, "insufficient")])  # fmt: skip
@@ -444,7 +444,7 @@ def test_a_run_that_merely_stops_and_learned_nothing_names_what_others_turned_ou
     dx = diagnose(tmp_path, rows + end)
 
     assert dx.status == "interrupted"
-    assert any(line.id == "likeness" for found in dx.findings for line in found.evidence) is named
+    assert any("likeness" in line.id for found in dx.findings for line in found.evidence) is named
 
 
 def test_like_runs_that_were_sound_clear_of_an_accusation_and_those_that_were_not_withhold_health(

@@ -227,6 +227,8 @@ def _by_own_stop(view: RunView) -> _End | None:
 def _trained_on(view: RunView, ref: SourceRef) -> bool:
     """Whether rows of training follow a line of a log; those of a test that follows its end are none."""
     curve = view.curve("loss")
+    if curve is None:  # a cap on an episode of which the agent goes on
+        curve = view.curve("reward_mean")
     if curve is None or ref.line is None:
         return False
     return (

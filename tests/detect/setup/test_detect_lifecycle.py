@@ -135,3 +135,11 @@ class TestHostMemory:
         noise = np.random.default_rng(seed).standard_normal(200)
 
         assert self.of_memory(level + noise)["hardware.host_memory_grows"] is False
+
+
+@pytest.mark.parametrize(("line", "state"), [(30, "unknown"), (61, "completed")])
+def test_a_cap_behind_which_an_agent_goes_on_is_no_end(line, state):
+    maker = RunMaker().log({"reward_mean": falling(60)}, lines=range(1, 61))
+    maker.event("configured_stop", line=line, role="info", rule="Max steps reached")
+
+    assert maker.plain().get("ended.state", "unknown") == state

@@ -62,3 +62,27 @@ def test_logs_that_stop_within_a_count(tmp_path):
     (tmp_path / "train.log").write_text(clocked, encoding="utf-8")
 
     assert load_run(tmp_path).run.log_ends[0].cut_off
+
+
+PREPARED = "".join(f"Progress: {part} / 600 [{part // 6}%]\n" for part in range(100, 601, 100))
+TRACKED = "".join(
+    f"Progress: {at} / 9000 [{at // 90}%], Speed: 0.250 s/iter, ETA 0:12:40\n" for at in range(100, 801, 100)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        (TRACKED, (800, 9000)),
+        (PREPARED + "step 10 loss 2.1\nstep 20 loss 1.8\n", (None, None)),
+        (PREPARED.replace("]", "] files read"), (None, None)),
+        (TRACKED + "step 40/50 loss 1.1\n", (40, 50)),
+        (TRACKED + "Epoch 2/5 loss 1.1\n", (None, None)),
+    ],
+    ids=["all-steps", "files", "files-in-words", "steps-are-named", "epochs-are-named"],
+)
+def test_only_a_progress_with_the_time_of_a_step_is_that_of_the_run(tmp_path, text, counted):
+    (tmp_path / "train.log").write_text("loading\n" + text, encoding="utf-8")
+    (end,) = load_run(tmp_path).run.log_ends
+
+    assert (end.step, end.steps) == counted

@@ -40,6 +40,12 @@ PAIR = 2
 _FINDS = OVERLAP - {"precision"}
 """Scores that are 0 where a class is never named; precisions are numbered by the length of phrases, too."""
 
+_TRANSCRIBES = _ERROR_RATES | {"ctc", "blank", "blanks", "rnnt"}
+"""Words of a metric or a setting of models that transcribe; of others an empty answer may be the right one."""
+
+_TWICE = LazyRegex(r"(?<![\d.])(\d{1,6})(?:\.0{0,4})?[, ]{1,4}\1(?![\d])")
+"""An item twice in turn, as a label of CTC may hold; a set of classes holds none twice."""
+
 SHOWN = 5
 """Predictions that a log shows before their being empty says something of the model."""
 
@@ -73,7 +79,19 @@ def _empty_predictions(out: FactWriter, view: RunView) -> None:
     shown = view.events("empty_prediction", "worded_prediction")[-SHOWN:]
     if len(shown) == SHOWN and view.once(is_late) is not False:
         empty = all(event.kind == "empty_prediction" for event in shown)
+        if empty and not _transcribes(view, [str(event.fields.get("label", "")) for event in shown]):
+            return
         out.put("empty_predictions", empty, [shown[-1].ref, shown[0].ref])
+
+
+def _transcribes(view: RunView, labels: list[str]) -> bool:
+    """Whether something says that sequences are put out: a metric, a setting, or labels in which an item comes twice in turn."""
+    settings = (f"{entry.key_in_source} {entry.value}" for entry in view.run.config.entries)
+    return (
+        any(_TWICE.search(label) for label in labels)
+        or any(_TRANSCRIBES & set(words_of(name)) for name in view.run.metrics.names)
+        or any(_TRANSCRIBES & set(words_of(text)) for text in settings)
+    )
 
 
 def _decibels_apart(out: FactWriter, view: RunView) -> None:

@@ -62,8 +62,9 @@ _STEP = LazyRegex(
 )
 _PERCENT = LazyRegex(
     r"\bProgress: {0,3}(\d{1,12}) {0,3}/ {0,3}(\d{1,12}) {0,3}[\[(]\d{1,3}(?:\.\d{1,3})?%[\])]"
+    r".{0,40}?\b(?:s(?:ec)?/it(?:er|eration)?|it(?:er|eration)?s?/s(?:ec)?|(?:s(?:ec)?/step|steps?/s(?:ec)?))\b"
 )
-"""Trackers of objects count all steps so: "Progress: 1400 / 9000 [15%], Speed: 0.2 s/iter"."""
+"""Trackers of objects count all steps so: "Progress: 1400 / 9000 [15%], Speed: 0.2 s/iter". What names no step prepares data as well."""
 _BAR = LazyRegex(r"^[ \t]{0,8}\d{1,3}%\|[^|]{0,400}\| {0,3}(\d{1,12})/(\d{1,12}) \[")
 _TITLED_BAR = LazyRegex(r"^[^|%]{1,120}\d{1,3}%\|[^|]{0,400}\| {0,3}(\d{1,12})/(\d{1,12}) \[")
 _LEFT = LazyRegex(
@@ -287,6 +288,7 @@ class _Progress:
         self.within: float | None = None
         self.afterwards = ""
         self._counts: list[tuple[int, int]] = []
+        self._percents: list[tuple[int, int]] = []
         self._of_epoch = False
         for line in (*head, *tail):
             self._read(peel(line).text if "%|" in line else line)
@@ -357,15 +359,18 @@ class _Progress:
             if 0 < total >= done:
                 self.within = done / total
             return False
-        found = _STEP.search(text) or _BAR.match(text) or ("%" in text and _PERCENT.search(text)) or None
+        named = _STEP.search(text) or _BAR.match(text)
+        found = named or ("%" in text and _PERCENT.search(text)) or None
         if found is None or int(found[1]) > int(found[2]) or int(found[2]) == 0:
             return False
-        self._counts.append((int(found[1]), int(found[2])))
+        (self._counts if named else self._percents).append((int(found[1]), int(found[2])))
         self._of_epoch |= "poch" in text
         return True
 
     def _settle(self) -> None:
         """Decide what the step counter counts: all steps, or those of one epoch, which begins again when it is full."""
+        if not self._counts and self.epoch is None:
+            self._counts = self._percents  # epochs and steps that are named say more
         if not self._counts:
             return
         largest = max(total for _, total in self._counts)
