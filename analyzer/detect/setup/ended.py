@@ -165,9 +165,7 @@ def _by_failure(view: RunView) -> _End | None:
     if first.family == "cleanup" and not first.is_launchers_root and "sigabrt" not in first.kinds:
         return None  # nothing but what follows from an end
     if first.family == "host":
-        fields, kind = first.speaker.fields, first.speaker.kind
-        gone = kind == "pool_worker_killed" and fields.get("signal") != "SIGKILL"  # no word of an outsider
-        state = "crashed" if gone or "oom" in kind else "interrupted"
+        state = "crashed" if "oom" in first.speaker.kind or "gone" in first.speaker.fields else "interrupted"
         return _End(state, f"it was ended: {_said(first)}", refs)
     return _End("crashed", f"the log reports a failure: {_said(first)}", refs)
 
