@@ -55,10 +55,6 @@ class Leader(NamedTuple):
         return min(1.0, share * (1.0 - self.probability) / (1.0 - self.share)) if self.share < 1.0 else 0.0
 
 
-LEAST_LEFT = 0.004
-"""Left to what nobody thought of, however much is told of causes: of the 1,376 answers told at .9 and more 3 % are wrong."""
-
-
 class Telling(NamedTuple):
     """How the shares of one answer are told.
 
@@ -76,8 +72,8 @@ class Telling(NamedTuple):
 
     def other(self, kind: str, share: float) -> float:
         """The probability of "something else" as it is told."""
-        left = 1.0 - self.spent.get(kind, 0.0)
-        return max(LEAST_LEFT, min(self.leaders[kind].rest(share), left)) if kind in self.leaders else share
+        left = max(0.0, 1.0 - self.spent.get(kind, 0.0))
+        return min(self.leaders[kind].rest(share), left) if kind in self.leaders else share
 
     def finding(self, finding: Finding) -> Finding:
         """A finding with the probability that is told."""
