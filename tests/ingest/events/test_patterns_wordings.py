@@ -134,6 +134,10 @@ LOOK_ALIKES = [
     ),
     ("connection_lost", "Unable to init server: Could not connect: Connection refused"),
     (
+        "store_unreachable",
+        "[W socket.cpp:558] [c10d] The client socket cannot be initialized to connect to [localhost]:29511 (errno: 97 - Address family not supported by protocol).",
+    ),
+    (
         "library_mismatch",
         "/opt/lib/frame.py:90: RuntimeWarning: numpy.dtype size changed, may indicate binary incompatibility. Expected 96, got 88",
     ),
