@@ -202,6 +202,21 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("error-falls", {"signal.score.error_left": 0.79}, {"signal.score.error_left": 0.97}),
         ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.change": 4.0}),
         ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.memory_creeps": True}),
+        (
+            "held-out-better-than-first",
+            {
+                "signal.eval.rises_while_train_falls": True,
+                "signal.generalisation.worse_than_best": 1.4,
+                "signal.eval.loss_best": 0.3,
+                "signal.eval.loss_first": 0.5,
+            },
+            {"signal.eval.loss_first": 0.3},
+        ),
+        (
+            "answers-keep-their-gain",
+            {"signal.generalisation.accuracy_lost": 0.03, "signal.generalisation.accuracy_gained": 0.2},
+            {"signal.generalisation.accuracy_gained": 0.01},
+        ),
         ("waits-alike", {"signal.pace.wait_grows": False}, {"signal.pace.wait_grows": True}),
         ("learned-once", {"signal.gap.back_at_first": False}, {"signal.gap.back_at_first": True}),
         ("no-deep-drops", FEWER_WORKERS | {"signal.pace.deep_drops": 0}, {"signal.pace.deep_drops": 3}),
