@@ -50,7 +50,7 @@ from analyzer.rules.shape_line import POOLED
 from analyzer.rules.status import Verdict, judge, outcome, says_less_than_end
 from analyzer.rules.telling import Telling, telling
 from analyzer.rules.template import fill
-from analyzer.rules.tree import HALF, headline_of
+from analyzer.rules.tree import headline_of
 from analyzer.version import __version__
 
 if TYPE_CHECKING:
@@ -167,9 +167,9 @@ def diagnose_loaded(
 
 def _reads_sound(facts: Mapping[str, Scalar]) -> bool:
     """Whether the last words of a log, none of which tells of an error, are mostly those of sound runs."""
-    sound = facts.get("message.sound")
-    told = facts.get("failure.seen") is True or facts.get("event.error_line.seen") is True
-    return isinstance(sound, float) and sound >= HALF and not told
+    from analyzer.rules.candidates.pooled import ended_well, is_written  # noqa: PLC0415  (few logs hold nothing known)
+
+    return ended_well(facts) and not is_written(facts)
 
 
 def _unless_part_failed(verdict: Verdict, guard: Guard) -> Verdict:

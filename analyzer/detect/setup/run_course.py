@@ -132,7 +132,7 @@ def _frameworks(view: RunView, out: FactWriter) -> None:
     if view.run.metrics.names:
         rewarded = reward_metrics(view)
         out.put("rl", bool(rewarded), _first_points(view, rewarded[:2]))
-        out.put("plays", plays(view.run.metrics.raw_names))
+        out.put("plays", logs_episodes(view.run.metrics.raw_names))
 
 
 _PREFERENCES = ("rewards/chosen", "rewards/margin", "rewards/accurac")
@@ -158,14 +158,14 @@ _EPISODES = LazyRegex(
 _OF_ANSWERS = LazyRegex(r"(?i)(?:^|[^a-z])(?:kl|completions?|responses?)(?:$|[^a-z])")
 
 
-def plays(names: Iterable[str]) -> bool:
+def logs_episodes(names: Iterable[str]) -> bool:
     """Whether episodes of an environment are logged; what a language model is paid for its answers is none.
 
-    >>> plays(["rollout/ep_len_mean", "loss"]), plays(["episode_return"]), plays(["reward", "loss"])
+    >>> logs_episodes(["rollout/ep_len_mean", "loss"]), logs_episodes(["episode_return"]), logs_episodes(["reward", "loss"])
     (True, True, False)
-    >>> plays(["Mean Reward"])
+    >>> logs_episodes(["Mean Reward"])
     True
-    >>> plays(["episode_reward", "completion_length"])
+    >>> logs_episodes(["episode_reward", "completion_length"])
     False
     """
     known = list(names)

@@ -176,7 +176,7 @@ def opinions(
     """
     words = _alike(facts, WORDING) if by is WORDING else {}
     numbers = _alike(facts, NUMBERS)
-    if (by is WORDING and (not words or _ended_well(facts))) or not (words or numbers):
+    if (by is WORDING and (not words or ended_well(facts))) or not (words or numbers):
         return []
     # Words of tracebacks do not speak for what remains where rules explain the failure: of 5 such public runs that nobody had looked at
     # rules were right in 2, of 3,966 messages of our own in 15, and words in 3 and none.
@@ -293,7 +293,7 @@ def _is_known_to_words(cause: str) -> bool:
     return cause in shipped_messages().causes
 
 
-def _ended_well(facts: Mapping[str, Scalar]) -> bool:
+def ended_well(facts: Mapping[str, Scalar]) -> bool:
     """Whether logs with such words are mostly those of sound runs, and no failure is known of this one."""
     sound = facts.get("message.sound")
     return facts.get("failure.seen") is not True and isinstance(sound, float) and sound >= HALF

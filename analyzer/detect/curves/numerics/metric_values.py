@@ -343,11 +343,14 @@ def _mean_of_nothing(out: FactWriter, view: RunView) -> None:
 
 def _divides_by_targets(out: FactWriter, view: RunView) -> bool:
     """An error relative to the target that is infinite, as one target of 0 makes it, whatever was predicted."""
+    if "signal.metric.nan" in out.facts:
+        return False
     for name in sorted(view.run.metrics.names):
         series = view.curve(name) if OF_TARGETS.search(name) else None
-        if series is None or not np.isinf(series.value).any() or "signal.metric.nan" in out.facts:
+        rows = [] if series is None else np.flatnonzero(np.isinf(series.value)).tolist()
+        if series is None or not rows:
             continue
-        refs = refs_at(series, [int(row) for row in np.flatnonzero(np.isinf(series.value))])
+        refs = refs_at(series, rows)
         out.put("nan", value=True, refs=refs)
         out.put("nan_name", series.logged_as, refs)
         out.put("nan_of_targets", value=True, refs=refs)

@@ -10,9 +10,7 @@ import re
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import says_no_quantity, word_set
 
-NUMBER = _NUMBER = (
-    r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf)|1\.#(?:IND|QNAN|INF)0{0,12})"
-)
+NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf)|1\.#(?:IND|QNAN|INF)0{0,12})"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev|h[eo]ld-?out"
 
 _ODD = LazyRegex(
@@ -26,40 +24,40 @@ _ODD = LazyRegex(
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
-_EMPHASIS = LazyRegex(rf"(?<![\w*)\]])(\*{{1,2}})({_NUMBER}%?)\1(?![\w*])")
+_EMPHASIS = LazyRegex(rf"(?<![\w*)\]])(\*{{1,2}})({NUMBER}%?)\1(?![\w*])")
 """Numbers that somebody made bold in what was a log."""
-_OVER_SAMPLES = LazyRegex(rf"(?<=[:=] )({_NUMBER}%?) \\?\* \d{{1,12}}(?=;)")
+_OVER_SAMPLES = LazyRegex(rf"(?<=[:=] )({NUMBER}%?) \\?\* \d{{1,12}}(?=;)")
 """CNTK prints a mean and the samples that it is of: ``ce = 2.25 * 5000; errs = 88.5% * 5000;``."""
 _SCORED = LazyRegex(r"\bScore(?= at iteration \d{1,12} is )")
 _TUPLES = LazyRegex(
-    rf"^\W{{0,4}}\((?P<names>[a-z]\w{{0,20}}(?:, \w{{1,30}}){{1,7}})\) = \((?P<values>{_NUMBER}(?:, {_NUMBER}){{1,7}})\)$"
+    rf"^\W{{0,4}}\((?P<names>[a-z]\w{{0,20}}(?:, \w{{1,30}}){{1,7}})\) = \((?P<values>{NUMBER}(?:, {NUMBER}){{1,7}})\)$"
 )
 _CALL = LazyRegex(r"(?<=\w)\([^()]{0,100}\)|(?<=\d) \([a-z]{1,20}\)(?=[,)])")
 _SUM = LazyRegex(
-    rf"(?<![\w.])(\w{{0,20}}(?:loss|cost)|train) ?[:=]{{1,2}} ?\[?({_NUMBER}) ?= ?({_NUMBER}(?: ?\+ ?{_NUMBER}){{1,7}})\]?(?![\w.])"
+    rf"(?<![\w.])(\w{{0,20}}(?:loss|cost)|train) ?[:=]{{1,2}} ?\[?({NUMBER}) ?= ?({NUMBER}(?: ?\+ ?{NUMBER}){{1,7}})\]?(?![\w.])"
 )
 _TENSOR = LazyRegex(
-    rf"\b(?:(?:tf\.)?[tT]ensor|param|np\.float\d\d)\( ?\[{{0,2}}({_NUMBER})\]{{0,2}}(?:, ?[A-Za-z][^()\r\n]{{0,80}}(?:\(\d?,?\)[^()\r\n]{{0,80}})?)?\)"
+    rf"\b(?:(?:tf\.)?[tT]ensor|param|np\.float\d\d)\( ?\[{{0,2}}({NUMBER})\]{{0,2}}(?:, ?[A-Za-z][^()\r\n]{{0,80}}(?:\(\d?,?\)[^()\r\n]{{0,80}})?)?\)"
 )
-_SHOWN = LazyRegex(rf"<tf\.(?:Tensor|Variable)[ :][^<>\r\n]{{1,120}}\bnumpy=\[?({_NUMBER})\]?>")
+_SHOWN = LazyRegex(rf"<tf\.(?:Tensor|Variable)[ :][^<>\r\n]{{1,120}}\bnumpy=\[?({NUMBER})\]?>")
 """What TensorFlow shows of a tensor: ``<tf.Tensor: shape=(), dtype=float32, numpy=0.5>``."""
 _LISTED = LazyRegex(
-    rf"(?:(?P<quote>['\"]) ?|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}}?)(?(quote)[ :=#]{{0,3}}['\"]), ?(?={_NUMBER})"
+    rf"(?:(?P<quote>['\"]) ?|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}}?)(?(quote)[ :=#]{{0,3}}['\"]), ?(?={NUMBER})"
 )
 _ESCAPED = LazyRegex(r"(?<=['\"])(?:\\[tn]|\s){1,6}|(?<=\w)(?:\\[tn]|\s){1,6}(?=['\"])")
 """Tabs and blanks at an end of a name, as Python 2 shows what was printed: ``('Episode #', 5, '\\\\treward', 0.5)``."""
 _CALLED = LazyRegex(
-    rf"(?<![\w.])([A-Za-z]\w{{0,30}})\([a-z]\w{{0,15}}, [^()]{{1,60}}\) = (?=-?{_NUMBER}(?![\w.])|param\()"
+    rf"(?<![\w.])([A-Za-z]\w{{0,30}})\([a-z]\w{{0,15}}, [^()]{{1,60}}\) = (?=-?{NUMBER}(?![\w.])|param\()"
 )
-_PARTS = LazyRegex(rf"(?:(?<=osses: )|(?<=oss: ))(?:[a-z]\w{{0,30}} {_NUMBER},? ?){{2,20}}")
+_PARTS = LazyRegex(rf"(?:(?<=osses: )|(?<=oss: ))(?:[a-z]\w{{0,30}} {NUMBER},? ?){{2,20}}")
 _PART = LazyRegex(r"([a-z]\w{0,30}) (?=[-+\dni])")
 _OLD_TUPLE = LazyRegex(r"^\('([A-Za-z]\w{0,30})[ :]{0,3}', (\{.{1,900}\})\)$")
 _OLD_STRING = LazyRegex(r"(?<=[ {(\[])u(?=')")
 _INDEXED = LazyRegex(
-    rf"(?<![\w.])(\w{{0,30}}(?:loss|acc|cost|err|score|reward|ppl)\w{{0,20}})\[ {{0,3}}(\d{{1,12}}) {{0,3}}\] {{0,2}}[:=]\s{{0,4}}(?={_NUMBER})"
+    rf"(?<![\w.])(\w{{0,30}}(?:loss|acc|cost|err|score|reward|ppl)\w{{0,20}})\[ {{0,3}}(\d{{1,12}}) {{0,3}}\] {{0,2}}[:=]\s{{0,4}}(?={NUMBER})"
 )
 _OVER_STEPS = LazyRegex(
-    rf"(?<=[lL]oss) (?:\[\d{{1,12}} ?- ?\d{{1,12}}\]|of \d{{1,9}} batches)(?=: {{0,3}}{_NUMBER})"
+    rf"(?<=[lL]oss) (?:\[\d{{1,12}} ?- ?\d{{1,12}}\]|of \d{{1,9}} batches)(?=: {{0,3}}{NUMBER})"
 )
 _GLUED = LazyRegex(
     r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?|-?nan|-?inf)(?![\w.])"
@@ -74,25 +72,25 @@ _COUNTED = LazyRegex(
 _ORDINAL = LazyRegex(
     r"(?<![\w.])(\d{1,9})(?:(?:st|nd|rd|th)[ -]|-(?=epoch))((?:mini[ -]?)?batch|epoch|step|iter(?:ation)?|episode|round|generation)\b"
 )
-_GROUP = LazyRegex(rf"\[([A-Za-z]\w{{0,11}})\] ((?:[a-z]\w{{0,20}} {{1,2}}{_NUMBER}(?:,? {{1,3}}|$)){{2,8}})")
+_GROUP = LazyRegex(rf"\[([A-Za-z]\w{{0,11}})\] ((?:[a-z]\w{{0,20}} {{1,2}}{NUMBER}(?:,? {{1,3}}|$)){{2,8}})")
 """Names and numbers in turn behind the name of what they are of: ``[D] real 0.5 fake 0.25  [G] fake 0.75 reg 1.5``."""
-_CHANGED = LazyRegex(rf"(?<=[:=] ){_NUMBER}%? --?> {{0,2}}(?={_NUMBER}(?![\w.]))")
+_CHANGED = LazyRegex(rf"(?<=[:=] ){NUMBER}%? --?> {{0,2}}(?={NUMBER}(?![\w.]))")
 """What a value was before it changed: ``loss: 0.75 -> 0.5``."""
 _NUMBER_FIRST = LazyRegex(r"^(\W{0,4})(\d{1,9})(step|iter|iteration|epoch)(?=[:,;|] )")
 _RUN_PAST = LazyRegex(r"(?<=[\d.]\d)(?=[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d))|(?<=\d{6})(?=(?:the|and|with)\b)")
 """Where another writer, or the next value, begins right behind a number."""
 _IN_STROKES = LazyRegex(
-    rf"(?<![\w|])\|{{1,2}}([\u2207A-Za-z]{{1,12}})\|{{1,2}} ?[=:] ?(?={_NUMBER}(?!\w|\.\d))"
+    rf"(?<![\w|])\|{{1,2}}([\u2207A-Za-z]{{1,12}})\|{{1,2}} ?[=:] ?(?={NUMBER}(?!\w|\.\d))"
 )
 _COMMA = LazyRegex(r"(?<![\d.,])(\d{1,4}),(\d{1,12})(?!\d|,\d)")
 _RATE_TO = LazyRegex(
-    rf"(?i)\b(?:[a-z]{{3,9}}ing )?(?:the )?(?:lr|learning rate)(?: of (?:param(?:eter)? )?group (?P<group>\d{{1,3}}))?(?: (?:is |was )?[a-z]{{3,9}}ed|(?: is| was)? set)? (?:to|as):? {{1,2}}(?={_NUMBER}(?!\w))"
+    rf"(?i)\b(?:[a-z]{{3,9}}ing )?(?:the )?(?:lr|learning rate)(?: of (?:param(?:eter)? )?group (?P<group>\d{{1,3}}))?(?: (?:is |was )?[a-z]{{3,9}}ed|(?: is| was)? set)? (?:to|as):? {{1,2}}(?={NUMBER}(?!\w))"
 )
 """What a rate was set to is the rate from there on: ``Updating learning rate to 0.5``, ``learning rate of group 0 to 0.5``."""
 _ON_PHASE = LazyRegex(
     rf"(?i)\b(?P<name>(?:(?:top-?\d|mean|average|avg|total) )?(?:loss|acc(?:uracy)?|error(?: rate)?|perplexity|f1(?:[ -]score)?|precision|recall|auc|rmse|mae|mse|dice|miou|iou|psnr|ssim|lpips))"
     rf"(?: of the (?:[a-z]{{2,12}} )?(?:network|model|net|classifier|agent))? (?:on|over|for) (?:the |all )?(?:\d{{1,9}} )?(?P<phase>train(?:ing)?|{_HELD_OUT}|eval(?:uation)?|held[ -]out)"
-    rf"(?: (?:set|data|dataset|images?|samples|examples|split|instances))?\s?(?: is| was|:| =)?\s{{1,3}}(?={_NUMBER}(?![\w/]| (?:epochs|steps)))"
+    rf"(?: (?:set|data|dataset|images?|samples|examples|split|instances))?\s?(?: is| was|:| =)?\s{{1,3}}(?={NUMBER}(?![\w/]| (?:epochs|steps)))"
 )
 """Behind a quantity, of which data it is: ``Accuracy of the model on the 80 test images: 62.5 %``."""
 _GOT = LazyRegex(r"(?i)\bgot (\d{1,9} ?/ ?\d{1,9}) correct\b")
@@ -102,15 +100,15 @@ _SURE_COMMA = LazyRegex(
 _POINT = LazyRegex(r"\d\.\d")
 _THRESHOLD = LazyRegex(r"(?<=[A-Za-z])@0?\.(\d{1,2})(?:[:-]0?\.(\d{1,2}))?(?![\d.])")
 _NOTED = LazyRegex(
-    rf"([A-Za-z][\w-]{{0,30}}) ?[:=] ?({_NUMBER}) \(train(?:ing)?\),? ({_NUMBER}) \(({_HELD_OUT})\)"
+    rf"([A-Za-z][\w-]{{0,30}}) ?[:=] ?({NUMBER}) \(train(?:ing)?\),? ({NUMBER}) \(({_HELD_OUT})\)"
 )
 
 
 _LISTED_NAMES = LazyRegex(
-    rf"(?<![\w./,])(?P<names>[A-Za-z]\w{{2,40}}(?:,[A-Za-z]\w{{2,40}}){{1,7}}) {{1,3}}(?P<values>{_NUMBER}(?: {{1,3}}{_NUMBER}){{1,7}})(?![\w.])"
+    rf"(?<![\w./,])(?P<names>[A-Za-z]\w{{2,40}}(?:,[A-Za-z]\w{{2,40}}){{1,7}}) {{1,3}}(?P<values>{NUMBER}(?: {{1,3}}{NUMBER}){{1,7}})(?![\w.])"
 )
 _NAMES_FIRST = LazyRegex(
-    rf"(?<![\w./,'\"])(?P<names>[A-Za-z][\w@-]{{0,30}}(?:, ?[A-Za-z][\w@-]{{0,30}}){{1,8}}) {{0,3}}(?:[=-]{{1,4}}>|[:=-]) {{0,3}}(?P<values>{_NUMBER}(?:(?:, ?| {{1,3}}){_NUMBER}){{1,7}}),?(?![\w.])"
+    rf"(?<![\w./,'\"])(?P<names>[A-Za-z][\w@-]{{0,30}}(?:, ?[A-Za-z][\w@-]{{0,30}}){{1,8}}) {{0,3}}(?:[=-]{{1,4}}>|[:=-]) {{0,3}}(?P<values>{NUMBER}(?:(?:, ?| {{1,3}}){NUMBER}){{1,7}}),?(?![\w.])"
 )
 _POINT_AHEAD = LazyRegex(r"(?<=[:=])(\s{0,3})\.(?=\d{1,9}\.\d)")
 """A full stop between a sign and a number that has its own: ``acc:.0.25``."""
@@ -118,9 +116,9 @@ _NUMBERED_CLASS = LazyRegex(r"(?i)^(\W{0,8}(?:class|category))(?: #?|: ?|#)(\d{1
 """The number of a class belongs to the names of its line."""
 _PERCENT_FIRST = LazyRegex(r"(?<=[:=] )%(\d{1,3}(?:\.\d{1,8})?)(?![\w%]|\.\d)")
 _EPOCH_BEHIND = LazyRegex(r"(?<![\w.])(\d{1,6}) epoch(?=[,:;|] )")
-_IN_TURN = LazyRegex(rf"(?:^|(?<=,))([A-Za-z]\w{{0,30}}),(?={_NUMBER}(?:,|$))")
+_IN_TURN = LazyRegex(rf"(?:^|(?<=,))([A-Za-z]\w{{0,30}}),(?={NUMBER}(?:,|$))")
 _ENCLOSED = LazyRegex(
-    rf"(?<![\w./])([A-Za-z][\w/-]{{1,30}})(?:\(({_NUMBER})\)|<({_NUMBER})>|\{{({_NUMBER})\}}|\[ {{0,8}}({_NUMBER})\](?! {{0,2}}[:=]))(?![\w(])"
+    rf"(?<![\w./])([A-Za-z][\w/-]{{1,30}})(?:\(({NUMBER})\)|<({NUMBER})>|\{{({NUMBER})\}}|\[ {{0,8}}({NUMBER})\](?! {{0,2}}[:=]))(?![\w(])"
 )
 _INSIDE = LazyRegex(
     r"(?i)\b((?:train|val(?:idation)?|test)(?:ing)? loss) {1,2}(\d{1,12}):?\s{1,9}(?=-?\d{1,12}\.\d)"
@@ -142,7 +140,7 @@ _BEGINS_SHORT = frozenset("[(Ee")
 _BEGINS_GENERATION = frozenset({"Gen", "gen", "GEN"})
 _GENERATION = LazyRegex(r"(?i)gen(?:eration)?[ .:=#]{0,4}\d")
 _OF_GENERATION = LazyRegex(
-    rf"(?i)(?<![\w-])(?<![\w]_)(best|avg|average|mean|median|min|max)(?: ?[:=])? {{0,3}}(?={_NUMBER}(?![\w.]))"
+    rf"(?i)(?<![\w-])(?<![\w]_)(best|avg|average|mean|median|min|max)(?: ?[:=])? {{0,3}}(?={NUMBER}(?![\w.]))"
 )
 """What is said of the generations of a search is of their fitness: ``gen 3: best 0.5, avg 0.75``."""
 _OF_BEST = LazyRegex(
@@ -162,45 +160,43 @@ _EPOCH_ALONE = LazyRegex(
 )
 _OF_R = LazyRegex(r'^\[\d{1,4}\] "(.{1,2000})"\s{0,3}$')
 _SCALED = LazyRegex(r"(?<![\w.])(\d{1,9}(?:\.\d{1,3})?)(k?)it/(\d{1,9}(?:\.\d{1,3})?)(k?)it(?= \[)")
-_ROUND = LazyRegex(rf"\bfit progress: \((\d{{1,9}}), (?={_NUMBER}, \{{)")
+_ROUND = LazyRegex(rf"\bfit progress: \((\d{{1,9}}), (?={NUMBER}, \{{)")
 _LEADERS = LazyRegex(
-    rf"(?<![\w./])([A-Za-z][\w/-]{{0,30}}(?: [A-Za-z][\w/-]{{0,30}}){{0,3}}) ?(?:\.{{2,60}}[: ]{{0,3}}(?={_NUMBER}(?![\w.]))|:?(?:-{{3,60}}|={{3,60}}):? {{0,3}}(?=-?\d{{1,12}}\.\d{{1,20}}(?![\w.-])))"
+    rf"(?<![\w./])([A-Za-z][\w/-]{{0,30}}(?: [A-Za-z][\w/-]{{0,30}}){{0,3}}) ?(?:\.{{2,60}}[: ]{{0,3}}(?={NUMBER}(?![\w.]))|:?(?:-{{3,60}}|={{3,60}}):? {{0,3}}(?=-?\d{{1,12}}\.\d{{1,20}}(?![\w.-])))"
 )
 _ANGLED = LazyRegex(
-    rf"<([A-Za-z][\w/.-]{{0,30}}(?: [A-Za-z][\w/.-]{{0,30}}){{0,3}})> {{1,3}}(?={_NUMBER}(?![\w.]))"
+    rf"<([A-Za-z][\w/.-]{{0,30}}(?: [A-Za-z][\w/.-]{{0,30}}){{0,3}})> {{1,3}}(?={NUMBER}(?![\w.]))"
 )
 _AT_ONCE = LazyRegex(
     rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?)?(?P<paren>\()?(?<![\w./|])(?P<names>[A-Za-z]\w{{0,15}}(?P<by>[/|])[A-Za-z]\w{{0,15}}(?:(?P=by)[A-Za-z]\w{{0,15}}){{0,6}})(?(paren)\))"
-    rf"(?: (?P<behind>[A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}}){{0,2}}?))?(?: ?[:=]? {{0,3}}| - )(?P<values>{_NUMBER}(?: ?(?P=by) ?{_NUMBER}){{1,7}})(?![\w/|]|\.\w)"
+    rf"(?: (?P<behind>[A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}}){{0,2}}?))?(?: ?[:=]? {{0,3}}| - )(?P<values>{NUMBER}(?: ?(?P=by) ?{NUMBER}){{1,7}})(?![\w/|]|\.\w)"
 )
 _IN_BRACKETS = LazyRegex(
-    rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?:? ?)?(?P<paren>[(\[])(?P<names>[A-Za-z][\w@.-]{{0,30}}(?P<by>, ?)[A-Za-z][\w@.-]{{0,30}}(?:(?P=by)[A-Za-z][\w@.-]{{0,30}}){{0,6}})[)\]] ?[:=/] ?[(\[](?P<values>{_NUMBER}(?:(?P=by){_NUMBER}){{1,7}})[)\]]"
+    rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?:? ?)?(?P<paren>[(\[])(?P<names>[A-Za-z][\w@.-]{{0,30}}(?P<by>, ?)[A-Za-z][\w@.-]{{0,30}}(?:(?P=by)[A-Za-z][\w@.-]{{0,30}}){{0,6}})[)\]] ?[:=/] ?[(\[](?P<values>{NUMBER}(?:(?P=by){NUMBER}){{1,7}})[)\]]"
 )
 _BETWEEN = LazyRegex(r" ?[,/|] ?| {1,3}")
 _STATISTICS = word_set("min avg mean max std median train training val valid validation test dev top1 top5")
 _PHASE_WORDS = word_set("train training val valid validation test eval dev")
 _PHASE_BEHIND = LazyRegex(
-    rf"\b([A-Za-z][a-z]{{1,20}}(?: [a-z]{{1,20}}){{0,2}}) ?[(\[]'?(train(?:ing)?|{_HELD_OUT}|held[ -]out)'?[)\]] ?[:=]? {{0,3}}(?={_NUMBER}(?![\w.]))"
+    rf"\b([A-Za-z][a-z]{{1,20}}(?: [a-z]{{1,20}}){{0,2}}) ?[(\[]'?(train(?:ing)?|{_HELD_OUT}|held[ -]out)'?[)\]] ?[:=]? {{0,3}}(?={NUMBER}(?![\w.]))"
 )
 _TOLD = LazyRegex(
     r"\b(loss|accuracy|error|perplexity|reward|score|dice|f1) (?:of|was) (?=(?:-?\d{1,12}\.\d|nan|inf))"
 )
 _TOLD_OF_EPOCH = LazyRegex(
-    rf"^(.{{0,60}}?)\b((?:[a-z]{{1,20}} ){{0,3}}loss) of epoch (\d{{1,9}}) (?:is|was) (?={_NUMBER})"
+    rf"^(.{{0,60}}?)\b((?:[a-z]{{1,20}} ){{0,3}}loss) of epoch (\d{{1,9}}) (?:is|was) (?={NUMBER})"
 )
 _PHASES = LazyRegex(
-    rf"(?i)(?<![\w/.])(train|trn?) {{1,3}}({_NUMBER})[ \t]{{0,2}}(?:::|[,;|/-])?[ \t]{{1,3}}({_HELD_OUT}|va|te|held(?:[ -]?out)?) {{1,3}}({_NUMBER})(?![\w.])"
+    rf"(?i)(?<![\w/.])(train|trn?) {{1,3}}({NUMBER})[ \t]{{0,2}}(?:::|[,;|/-])?[ \t]{{1,3}}({_HELD_OUT}|va|te|held(?:[ -]?out)?) {{1,3}}({NUMBER})(?![\w.])"
 )
-_BEFORE_PHASES = LazyRegex(
-    rf"(?<![\w.])({_NUMBER}) (train|trn) ?[,;|/] ?({_NUMBER}) ({_HELD_OUT})(?![\w.:=-])"
-)
+_BEFORE_PHASES = LazyRegex(rf"(?<![\w.])({NUMBER}) (train|trn) ?[,;|/] ?({NUMBER}) ({_HELD_OUT})(?![\w.:=-])")
 _OF_PHASES = LazyRegex(
-    rf"(?i)(?<![\w/.])(?P<of>[a-z][\w@-]{{0,30}}(?: [a-z][\w@-]{{0,30}}){{0,2}}?)(?: ?[:=|-]\s{{0,4}}|\s{{1,4}})(?P<first>train(?:ing)?|trn) ?[:=]\s{{0,4}}(?P<one>{_NUMBER})%?"
-    rf"[\s,;|/]{{1,6}}(?P<second>{_HELD_OUT}) ?[:=]\s{{0,4}}(?P<two>{_NUMBER})(?![\w.])"
+    rf"(?i)(?<![\w/.])(?P<of>[a-z][\w@-]{{0,30}}(?: [a-z][\w@-]{{0,30}}){{0,2}}?)(?: ?[:=|-]\s{{0,4}}|\s{{1,4}})(?P<first>train(?:ing)?|trn) ?[:=]\s{{0,4}}(?P<one>{NUMBER})%?"
+    rf"[\s,;|/]{{1,6}}(?P<second>{_HELD_OUT}) ?[:=]\s{{0,4}}(?P<two>{NUMBER})(?![\w.])"
 )
 """What was measured, and behind it the phases: ``MSE: train: 0.5, validation: 0.75``."""
 _TWO_OF_PHASE = LazyRegex(
-    rf"(?i)(?<![\w/.])(train|trn|{_HELD_OUT})[ :=]{{1,3}}({_NUMBER}) ?\| ?(-?\d{{1,9}}\.\d{{1,12}}|nan)(?![\w.]| ?\|)"
+    rf"(?i)(?<![\w/.])(train|trn|{_HELD_OUT})[ :=]{{1,3}}({NUMBER}) ?\| ?(-?\d{{1,9}}\.\d{{1,12}}|nan)(?![\w.]| ?\|)"
 )
 _SHARE_OF_PHASE = LazyRegex(
     rf"(?i)(?<![\w/.])(train|trn?|{_HELD_OUT}|va|te)[ :=]{{1,3}}(-?\d{{1,9}}\.\d{{1,12}}|nan)(?: ?[/|,] {{0,3}}| ?\( ?| {{1,3}})(\d{{1,3}}(?:\.\d{{1,12}})?) ?%\)?"
@@ -209,16 +205,16 @@ _SHARE_OF_PHASE = LazyRegex(
 _TWO_SPACED = LazyRegex(
     rf"(?i)(?<![\w/.])(train|trn|{_HELD_OUT})[ :=]{{1,3}}(-?\d{{1,9}}\.\d{{1,12}})(?: {{1,3}}| ?/ ?)(-?\d{{1,9}}\.\d{{1,12}})(?: {{1,3}}|[,;|] ?|$)(?=[a-z]|$)"
 )
-_PART_OF_PHASE = LazyRegex(rf"(?<![\w/.])(trn|train|{_HELD_OUT})_([a-z]{{2,8}})(?= {{1,3}}{_NUMBER} [a-z])")
+_PART_OF_PHASE = LazyRegex(rf"(?<![\w/.])(trn|train|{_HELD_OUT})_([a-z]{{2,8}})(?= {{1,3}}{NUMBER} [a-z])")
 _POWER = LazyRegex(r"(?<![\w.])([-+]?\d{1,9}\.\d{1,12})f(-?\d{1,2})(?![\w.])")
 """A number of single precision as Julia prints it: ``0.5f0``, ``1.0f-5``."""
 _OF_NUMBERED = LazyRegex(
-    rf"(?<![\w/.])(?P<name>[A-Za-z]\w{{1,30}})(?P<value> ?[:=] ?{_NUMBER}(?: ?\({_NUMBER}\))?)(?P<rest>(?:, \d{{1,3}}: {_NUMBER}){{2,40}})(?![\w.])"
+    rf"(?<![\w/.])(?P<name>[A-Za-z]\w{{1,30}})(?P<value> ?[:=] ?{NUMBER}(?: ?\({NUMBER}\))?)(?P<rest>(?:, \d{{1,3}}: {NUMBER}){{2,40}})(?![\w.])"
 )
 _NUMBERED = LazyRegex(r", (\d{1,3}): ")
 """The numbers of classes behind a score: ``dice: 0.5, 0: 0.9, 1: 0.1``."""
 _HELD_OUT_BEHIND = LazyRegex(
-    rf"\b([A-Za-z][A-Za-z_]{{1,20}}) ?[:=]? ?({_NUMBER}) \(({_HELD_OUT}):? ({_NUMBER})\)"
+    rf"\b([A-Za-z][A-Za-z_]{{1,20}}) ?[:=]? ?({NUMBER}) \(({_HELD_OUT}):? ({NUMBER})\)"
 )
 _PHASE_OF_EPOCH = LazyRegex(rf"\b(train|{_HELD_OUT})_epoch_(\d{{1,9}})\b(?=[ :]{{1,3}}[a-z])")
 
