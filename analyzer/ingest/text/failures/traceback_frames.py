@@ -223,6 +223,8 @@ class Stack:
         if self.frames == 1:
             self.in_cell = frame.file.startswith(_CELLS)
             self.uncaught = not self.in_cell and frame.function in _BEGINNINGS
+        elif self.frames == 2 and frame.function == "spawn_main":  # a process that the program started
+            self.uncaught = False
         self.last = frame
         if not (_PASSED_ON.search(frame.file) and _PASSING.search(frame.function)):
             self.asked = frame
