@@ -191,6 +191,9 @@ _BUILDERS = LazyRegex(
 _BEGINNINGS = frozenset({"<module>", "_run_module_as_main"})
 """Functions in which a program begins."""
 
+_CHILDS_PROGRAM = "<string>"
+"""Where the stack of a process begins that ``multiprocessing`` started anew: its end is not that of the program."""
+
 _CELLS = ("<ipython-input", "Cell In", "Input In")
 """How IPython calls the cells of a notebook."""
 
@@ -222,7 +225,8 @@ class Stack:
         self.frames += 1
         if self.frames == 1:
             self.in_cell = frame.file.startswith(_CELLS)
-            self.uncaught = not self.in_cell and frame.function in _BEGINNINGS
+            is_child = frame.file == _CHILDS_PROGRAM
+            self.uncaught = not (self.in_cell or is_child) and frame.function in _BEGINNINGS
         self.last = frame
         if not (_PASSED_ON.search(frame.file) and _PASSING.search(frame.function)):
             self.asked = frame
@@ -253,8 +257,13 @@ class Stack:
         return {name: value for name, value in fields.items() if value not in {"", 0}}
 
     def origin(self) -> dict[str, Scalar]:
-        """Field ``raised_in``, the file of the last frame that asked for what failed, where that is not the user's own."""
+        """Field ``raised_in``, the file of the last frame that asked for what failed, where that is not the user's own.
+
+        ``configured`` says of it that the configuration did.
+        """
         frame = self.asked or self.last
+        if frame is not None and frame is self.last and _BUILDERS.search(frame.file):
+            return {"configured": True}
         if frame is None or not frame.is_library or _BUILDERS.search(frame.file):
             return {}
         return {"raised_in": frame.file}
