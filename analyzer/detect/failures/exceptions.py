@@ -278,12 +278,18 @@ _BY_WORDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
     ("record", ("ecod", *_DAMAGE), None),
     ("path", ("exist", "isfile", "isdir", "is_file", "is_dir", "ound", "find", "open", "locat", "read", "access", "not a ", "missing"), "writing"),
     ("samples", ("empty", "match", "no ", "No ", "same ", "nconsistent", "ambiguous", "expected length"), None),
+    ("tracker", ("erver", "ervice", "ackend", "onnect", "each"), "remote"),
+    ("service", ("erver", "ervice", "aemon", "ackend", "unning", "localhost", "127.0.0.1", "0.0.0", "refused", "ccessible", "ConnectionPool"), "remote"),
     ("download", ("ownload", "etch", "each", "onnect", "tatus", "ffline"), None),
 )  # fmt: skip
 
 
 _BY_CLASS = ("package", "path", "access", "download", "record", "stored", "tracker", "encoding")
 """Words that a class may say alone, each with the expression ``<word>_class``."""
+
+
+_OF_A_TRACKER = frozenset({"service", "download"})
+"""What an exception says of its connection, which in the client of a tracker is one to its server."""
 
 
 def complaint(kind: str, message: str, phase: object = None) -> str | None:
@@ -294,7 +300,14 @@ def complaint(kind: str, message: str, phase: object = None) -> str | None:
     >>> complaint("ValueError", "Expected a tensor of shape (8, 16), got (8, 12)")
     >>> complaint("PIL.UnidentifiedImageError", ""), complaint("RuntimeError", "The size of tensor a (8) must match", "optimizer")
     ('record', 'checkpoint')
+    >>> complaint("requests.exceptions.ConnectionError", "refused", "tracking")
+    'tracker'
     """
+    word = _complaint(kind, message, phase)
+    return "tracker" if word in _OF_A_TRACKER and phase == "tracking" else word
+
+
+def _complaint(kind: str, message: str, phase: object) -> str | None:
     of = expressions(_FILE)
     text = of["paths"].sub("PATH", " ".join(message[:LOOKED_AT].split()))
     if phase == "optimizer" and of["moments"].search(text):

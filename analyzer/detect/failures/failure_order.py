@@ -139,9 +139,9 @@ class Failure:
 
     @property
     def is_after_its_end(self) -> bool:
-        """Whether a shell or a launcher tells of a program that crashed or was ended: what stands above came before."""
-        crashed = self.family == "device" and self.kinds <= {"launcher_exit_code"}
-        return crashed or _OF_A_JOB.search(self.speaker.text) is not None
+        """Whether a shell or a launcher tells of a program that ended, or somebody interrupted it: what stands above came before."""
+        says = {"keyboard_interrupt", "launcher_exit_code" if self.family == "device" else ""}
+        return not says.isdisjoint(self.kinds) or _OF_A_JOB.search(self.speaker.text) is not None
 
     @property
     def is_late_writer(self) -> bool:

@@ -57,6 +57,9 @@ _BESIDE_ROWS = LazyRegex(
 MIN_ROWS_OF_MARKDOWN = 20
 """Lines of a Markdown file that is a console log under a wrong name; a page that quotes a run shows a few."""
 
+MIN_ROWS_OF_TABLE = 3
+"""Lines of a log that is named as a table: one or two may be a table's title."""
+
 MIN_HITS_BY_CONTENT = 3
 """Different known phrases that make a file with a foreign suffix a log: a training script may quote one or two."""
 
@@ -82,12 +85,7 @@ class TextLog:
             return Match.LIKELY
         if foreign and suffixes[-1] == ".md":
             return Match.LIKELY if _is_log_in_markdown(text) else Match.NO
-        if (
-            foreign
-            and suffixes[-1] in {".csv", ".tsv"}
-            and METRIC_FILE.search(path.name)
-            and _NO_HEADER.match(text)
-        ):
+        if foreign and suffixes[-1] in {".csv", ".tsv"} and _is_log_in_table(path.name, text):
             return Match.MAYBE
         if foreign:
             # Structured files belong to their own readers; only a log by content is taken.
@@ -127,6 +125,13 @@ def _measures(path: Path) -> str:
     reading, score = read_name(path.stem), read_score(path.stem)
     whole = (reading.quantity and reading.whole and not reading.setting) or (score.better and score.whole)
     return path.stem if whole else ""
+
+
+def _is_log_in_table(name: str, text: bytes) -> bool:
+    """Whether what is named as a table has no head: bare rows of numbers, or lines that count an epoch or tell a loss from the first on."""
+    bare = METRIC_FILE.search(name) and _NO_HEADER.match(text)
+    told = _ROW.match(text.lstrip()) and len(_ROW.findall(text[:16_384])) >= MIN_ROWS_OF_TABLE
+    return bool(bare or told)
 
 
 def _is_log_in_markdown(text: bytes) -> bool:

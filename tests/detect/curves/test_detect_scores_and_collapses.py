@@ -76,6 +76,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": [0.69, 0.6, 0.53, 0.53], "accuracy": [0.5, 0.7, 0.74, 0.745], "eval_loss": [0.6, 0.56, 0.54, 0.534], "eval_accuracy": [0.6, 0.7, 0.72, 0.731]}, "signal.chance.held_out", False),
         ({"Loss/G/loss": [3.0, 2.0, 1.6, 1.5, 1.5], "Metrics/fid50k_full": [float("nan")] * 5}, "signal.exact.nonfinite_training", False),
         ({"Metrics/fid50k_full": [float("nan")] * 5}, "signal.exact.nonfinite_training", True),
+        ({"loss": [3.0, 2.0, 1.6, 1.5], "grad_norm": [5.0, 3.0, 2.0, 2.0], "epoch/grad_norm_avg": [float("inf")] * 4}, "signal.exact.nonfinite_training", None),
+        ({"loss": [3.0, 2.0, 1.6, 1.5], "epoch/grad_norm_avg": [float("inf")] * 4}, "signal.exact.nonfinite_training", True),
         ({"ema_loss": [float("nan")] * 5, "depth": [0.3, 0.4, 0.5, 0.4, 0.3]}, "signal.exact.nonfinite_training", True),
         ({"ema_speed": [float("nan")] * 5, "depth": [0.3, 0.4, 0.5, 0.4, 0.3]}, "signal.exact.all_finite", True),
         ({"loss": [3.0, 2.0, 1.6, 1.5, 1.5], "test_mape": [0.2, 0.1, float("inf"), 0.1, 0.1]}, "signal.exact.all_finite", True),

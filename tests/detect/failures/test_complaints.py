@@ -69,6 +69,13 @@ COMPLAINTS = {
         "ValueError: Failed to download the weights. Status code: 503",
         "ConnectionError: Couldn't reach the Hugging Face Hub for dataset 'acme/words'",
     ],
+    "service": [
+        "ConnectionError: Failed to connect to Acme. Please check that Acme is downloaded, running and accessible.",
+        "RuntimeError: the reward server is not responding",
+        "ConnectionError: Error connecting to localhost:7411",
+        "requests.exceptions.ConnectionError: HTTPConnectionPool(host='10.0.0.9', port=7411): Max retries exceeded with url: /roll",
+    ],
+    "tracker": ["ConnectionError: Visdom server not found", "RuntimeError: Connection to the tracking server failed"],
     "device": [
         "AssertionError: No CUDA device found",
         "SystemError: Cannot use fp16 without CUDA.",

@@ -341,3 +341,13 @@ def test_a_row_of_commas_below_the_header_and_a_comma_at_the_end_of_each_line_ho
     assert [value for _, value, _ in points(first, "loss")] == [0.75, 0.5]
     assert [value for _, value, _ in points(ends, "val/box_loss")] == [1.25, 1.5]
     assert not ends.gaps
+
+
+def test_columns_of_meters_hold_the_current_value_and_the_mean_of_one_quantity():
+    """The mean of an epoch is infinite if one step overflowed that a loss scaler skipped; the norm of the last step tells more."""
+    head = "epoch,loss_avg,loss_val,grad_norm_avg,grad_norm_val\n"
+    run = read_files({"log.csv": head + "0,-0.5,-0.75,inf,5.5\n1,-0.75,-0.5,nan,7.5\n"})
+
+    assert [value for _, value, _ in points(run, "loss")] == [-0.75, -0.5]
+    assert [value for _, value, _ in points(run, "grad_norm")] == [5.5, 7.5]
+    assert "eval_loss" not in run.metrics.names

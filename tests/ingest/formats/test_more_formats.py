@@ -197,7 +197,10 @@ def test_a_history_whose_counter_comes_first(tmp_path):
         load_run(tmp_path)
 
 
-@pytest.mark.parametrize(("key", "counter"), [("history", "epoch"), ("history", "round"), ("epochs", "step")])
+@pytest.mark.parametrize(
+    ("key", "counter"),
+    [("history", "epoch"), ("history", "round"), ("epochs", "step"), ("training progress", "epoch")],
+)
 def test_a_history_of_rows_among_settings(tmp_path, key, counter):
     rows = [{counter: n, "train_loss": 2.0 / n, "at": "noon"} for n in (1, 2, 4)]
     path = tmp_path / "training_log.json"

@@ -91,6 +91,16 @@ def test_a_table_without_a_head_is_read_where_its_file_is_named_for_a_course(tmp
         load(tmp_path / "samples.csv")
 
 
+def test_a_log_that_is_named_as_a_table_is_read_and_a_table_of_sentences_is_not(tmp_path):
+    rows = "".join(f"Epoch:{n}, box loss is {1 - n / 20:.2f}\n" for n in range(6))
+    (tmp_path / "train_log.csv").write_text(rows, encoding="utf-8")
+    (tmp_path / "remarks.csv").write_text("id,remark\n" + rows.replace("Epoch", "1,Epoch"), encoding="utf-8")
+
+    assert len(points(load(tmp_path / "train_log.csv"), "box_loss")) == 6
+    with pytest.raises(AnalyzerError):
+        load(tmp_path / "remarks.csv")
+
+
 def falling(form):
     """Four rows of a form with falling values."""
     return "".join(form.format(n=n, a=2 / n, b=4 / n) + "\n" for n in (1, 2, 4, 8))

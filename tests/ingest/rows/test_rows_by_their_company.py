@@ -257,6 +257,14 @@ def test_words_for_a_set_that_is_held_out():
     assert points(run, "holdout_mean_psnr") == [(100, 9.5), (200, 9.75)]
 
 
+def test_behind_an_arrow_of_any_length_stands_what_a_value_became():
+    run = read_text(
+        "Train Loss: 2.5 | Valid Loss: inf ===========> 3.5 | saved\nTrain Loss: 1.5 | Valid Loss: 3.5 => 1.75 | saved\n"
+        * 2
+    )
+    assert [value for _, value in points(run, "eval_loss")] == [3.5, 1.75] * 2
+
+
 def test_when_the_best_was_is_not_where_a_row_stands():
     run = read_text("step 100 loss: 0.5\nEvaluation:\n[Set9 x4] PSNR: 25.5 (Best: 26.5 @epoch 1)\n" * 2)
     assert [value for _, value in points(run, "val_psnr")] == [25.5, 25.5]

@@ -114,7 +114,7 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
         if OF_TARGETS.search(name) and np.isinf(series.value).any():
             continue  # one target of 0 makes it so
         bad = ~np.isfinite(series.value)
-        if (_NORM.search(name) and only_at_skips(view, series)) or _is_an_empty_split(view, name, bad):
+        if (_NORM.search(name) and _only_at_skips(view, name, series)) or _is_an_empty_split(view, name, bad):
             continue
         if not bad.any() or (bad[0] and not bad[int(np.argmin(bad)) :].any() and not bad.all()):
             continue  # not a number until there is something to count
@@ -147,6 +147,12 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
     of_training = of_training or (name == "reward_mean" and _both_rewards_end(view))
     out.put("nonfinite_training", of_training, refs)
     out.put("nonfinite_beside_loss", bool(of_training and lasting and beside_norms), refs)
+
+
+def _only_at_skips(view: RunView, name: str, series: Series) -> bool:
+    """Whether a norm is not finite only at steps that a loss scaler skips, or is the mean of an epoch of which the norm of a step is finite."""
+    current = view.curve("grad_norm") if name.startswith("epoch/") else None
+    return only_at_skips(view, series) or (current is not None and bool(np.isfinite(current.value).all()))
 
 
 def _reward_is_lost(view: RunView, name: str, series: Series) -> bool:

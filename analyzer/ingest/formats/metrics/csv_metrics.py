@@ -38,6 +38,7 @@ from analyzer.ingest.runs.run_shapes import is_of_held_out
 from analyzer.ingest.scalar_text import metric_number, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode
 from analyzer.ingest.text.rows.epochs_again import EPOCHS_OF_A_TRAINING
+from analyzer.ingest.text.rows.learned.asides import OF_EPOCH
 from analyzer.ingest.text.text_log import is_console, lines_beside_rows, read_lines
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
@@ -205,6 +206,27 @@ def _of_episodes(header: Sequence[str]) -> str | None:
     return header[0] if beside and header[0].lower() in EPISODES else None
 
 
+def _of_meters(header: Sequence[str]) -> dict[str, str]:
+    """Columns of meters, whose current value and mean stand beside each other, with the names that rows "value (mean)" give them.
+
+    >>> _of_meters(["epoch", "loss_avg", "loss_val", "grad_norm_avg", "grad_norm_val"])
+    {'loss_val': 'loss', 'loss_avg': 'epoch/loss_avg', 'grad_norm_val': 'grad_norm', 'grad_norm_avg': 'epoch/grad_norm_avg'}
+    >>> _of_meters(["epoch", "loss_avg", "loss_val", "acc_val"])  # one pair: "val" may be held-out data
+    {}
+    """
+    means = [name.removesuffix("_avg") for name in header if name.endswith("_avg")]
+    pairs = [
+        (stem, f"{stem}{end}") for stem in means for end in ("_val", "_value") if f"{stem}{end}" in header
+    ]
+    if not len(pairs) == len(means) > 1:
+        return {}
+    return {
+        name: of
+        for stem, value in pairs
+        for name, of in ((value, stem), (f"{stem}_avg", f"{OF_EPOCH}{stem}_avg"))
+    }
+
+
 def _bare(name: str) -> str:
     """The metric in a column of a W&B chart export, ``run name - train/loss``."""
     return name.rpartition(" - ")[2]
@@ -295,6 +317,7 @@ class _Table:
         epoch = None if step else first_named(header, ("epoch", "epochs"))
         self._epoch_at = header.index(epoch) if epoch else None
         self._beside_held_out = any(name.startswith("val/") for name in header)
+        self._meters = _of_meters(header)
         self._names = [self._metric_name(name) for name in header]
         lowered = [name.lower() for name in header]
         self._tag_at = next(
@@ -320,7 +343,7 @@ class _Table:
         group = _RATE_GROUP.fullmatch(column)
         if group and "lr/pg0" in self._header:  # YOLO counts its parameter groups from 0, Lightning from 1
             return f"lr/group{group[1]}"
-        bare = _bare(column)
+        bare = self._meters.get(column, _bare(column))
         if self._of_evaluations:
             return of_held_out(bare)
         # YOLO files what it counts on held-out data beside the losses of those, not below their name.

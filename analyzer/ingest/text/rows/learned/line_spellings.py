@@ -74,7 +74,7 @@ _ORDINAL = LazyRegex(
 )
 _GROUP = LazyRegex(rf"\[([A-Za-z]\w{{0,11}})\] ((?:[a-z]\w{{0,20}} {{1,2}}{NUMBER}(?:,? {{1,3}}|$)){{2,8}})")
 """Names and numbers in turn behind the name of what they are of: ``[D] real 0.5 fake 0.25  [G] fake 0.75 reg 1.5``."""
-_CHANGED = LazyRegex(rf"(?<=[:=] ){NUMBER}%? --?> {{0,2}}(?={NUMBER}(?![\w.]))")
+_CHANGED = LazyRegex(rf"(?<=[:=] ){NUMBER}%? [-=]{{1,20}}> {{0,2}}(?={NUMBER}(?![\w.]))")
 """What a value was before it changed: ``loss: 0.75 -> 0.5``."""
 _NUMBER_FIRST = LazyRegex(r"^(\W{0,4})(\d{1,9})(step|iter|iteration|epoch)(?=[:,;|] )")
 _RUN_PAST = LazyRegex(r"(?<=[\d.]\d)(?=[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d))|(?<=\d{6})(?=(?:the|and|with)\b)")
@@ -346,7 +346,7 @@ def plain_spelling(text: str) -> str:
     if len(_IN_TURN.findall(text)) > 1:
         text = _IN_TURN.sub(r"\1: ", text)
     text = _IN_STROKES.sub(_norm_of, _ORDINAL.sub(r"\2 \1", _RUN_PAST.sub("  ", text)))
-    text = _CHANGED.sub("", text) if "-> " in text else text
+    text = _CHANGED.sub("", text) if "> " in text else text
     text = _of_programs(text)
     if text.count("] ") > 1 and len(_GROUP.findall(text)) > 1:  # a single one may be a level, or a tag
         text = _GROUP.sub(lambda m: _PART.sub(rf"{m[1]}_\1: ", m[2]), text)
