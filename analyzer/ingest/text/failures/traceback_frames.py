@@ -191,9 +191,6 @@ _BUILDERS = LazyRegex(
 _BEGINNINGS = frozenset({"<module>", "_run_module_as_main"})
 """Functions in which a program begins."""
 
-_CHILDS_PROGRAM = "<string>"
-"""Where the stack of a process begins that ``multiprocessing`` started anew: its end is not that of the program."""
-
 _CELLS = ("<ipython-input", "Cell In", "Input In")
 """How IPython calls the cells of a notebook."""
 
@@ -225,8 +222,9 @@ class Stack:
         self.frames += 1
         if self.frames == 1:
             self.in_cell = frame.file.startswith(_CELLS)
-            is_child = frame.file == _CHILDS_PROGRAM
-            self.uncaught = not (self.in_cell or is_child) and frame.function in _BEGINNINGS
+            self.uncaught = not self.in_cell and frame.function in _BEGINNINGS
+        elif self.frames == 2 and frame.function == "spawn_main":  # a process that the program started
+            self.uncaught = False
         self.last = frame
         if not (_PASSED_ON.search(frame.file) and _PASSING.search(frame.function)):
             self.asked = frame
