@@ -45,12 +45,19 @@ ENVIRONMENT = LazyRegex(
 of them may well not come from the script."""
 
 API_CLASH = LazyRegex(
-    r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument|takes \d{1,3} positional arguments? but"
+    r"^(?!(?:\w{1,60}\.)*(?:forward|__(?:getitem|call)__|<lambda>|\w{0,30}collate\w{0,30}|compute_metrics|\w{0,30}loss_?(?:fn|func(?:tion)?))\(\) )"
+    r".{0,120}(?:got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument|takes \d{1,3} positional arguments? but)"
     r"|Cannot find argument '\w{1,60}', Possible Arguments:|module '[\w.]{1,120}' has no attribute|cannot import name|'(?!NoneType|Tensor|DataParallel|DistributedDataParallel)[A-Z]\w{2,80}' object has no attribute '(?!_)"
 )
 """A call or a name that the called part does not have: between two installed packages their versions do not fit.
 
-A private name of an object is mostly asked for by its own class, whose authors then misnamed it."""
+A private name of an object is mostly asked for by its own class, whose authors then misnamed it. What a run hands to a package to be
+called, its model, data set or collation, is the run's own; the models of libraries are known by their names (``library_mismatch``)."""
+
+_MISFIT = LazyRegex(
+    r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument"
+)
+"""What a class says of the keys of a configuration that it was built from."""
 
 NAME_GONE = LazyRegex(
     r"module '(?:numpy|scipy|pandas|sklearn|PIL|cv2|torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|flax|optax|paddle|mxnet|mindspore|transformers|triton|flash_attn"
@@ -164,11 +171,10 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
         plain = first.family == "exception" and _is_plain(first)
         out.put("plain", plain, [first.speaker.ref])
         if plain and isinstance(kind, str) and isinstance(message, str):
-            out.put(
-                "complaint",
-                _of_json(speaker) or complaint(kind, message, speaker.fields.get("phase")),
-                [speaker.ref],
-            )
+            keys = speaker.fields.get("configured") is True and _MISFIT.search(message) is not None
+            word = _of_json(speaker) or complaint(kind, message, speaker.fields.get("phase"))
+            out.put("complaint", "setting" if keys else word, [speaker.ref])
+            out.put("misfits_configuration", keys, [speaker.ref])
 
 
 def handshake(event: Event) -> bool:
