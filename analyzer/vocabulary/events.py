@@ -17,7 +17,7 @@ they are tried::
       example: 'OSError: No space left on device: /out'
 
 ``pieces`` name what several expressions share (written ``${NAME}``; a list stands for its items in ``more``),
-``tables`` are named under ``words``, ``field_sets`` under ``with``. ``${NUMBER}``, ``${SIZE}``, ``${OWN_HOST}`` and ``${LOCAL}`` are known
+``tables`` are named under ``words``, ``field_sets`` under ``with``. ``${NUMBER}``, ``${SIZE}``, ``${OWN_HOST}``, ``${WEB_API}`` and ``${LOCAL}`` are known
 everywhere.
 The declarations stand beside the patterns, not in this package, so that a new line touches one file.
 """
@@ -76,6 +76,9 @@ OWN_HOST = (
 )
 """A server of the job's own network inside a pattern: an address, or a name without a domain; stores have such names too."""
 
+WEB_API = r"(?:api(?:-[a-z0-9-]{1,20})?|hooks|dashscope|generativelanguage)\.(?!wandb\.|neptune\.|comet\.|swan|clear\.|github\.|wit\.)[a-z0-9.-]{3,60}"
+"""The name of a server on the web that answers calls of a program, as models and messengers have it: nothing is downloaded from it."""
+
 LOCAL = r"(?<![\d.])(?P<local>(?:172\.17\.|192\.168\.122\.|127\.0\.1\.1\b)[\d.]{0,7})"
 """An address that each host gives itself: on the first bridge of Docker and of libvirt, and what Debian names the host by."""
 
@@ -95,7 +98,13 @@ PACK_FILE = "events.yaml"
 _KEPT = "says roles family fields topic"
 """What is kept of a declaration."""
 
-_GLOBAL_PIECES: Mapping[str, str] = {"NUMBER": NUMBER, "SIZE": SIZE, "OWN_HOST": OWN_HOST, "LOCAL": LOCAL}
+_GLOBAL_PIECES: Mapping[str, str] = {
+    "NUMBER": NUMBER,
+    "SIZE": SIZE,
+    "OWN_HOST": OWN_HOST,
+    "WEB_API": WEB_API,
+    "LOCAL": LOCAL,
+}
 _PIECE = LazyRegex(r"\$\{(\w+)\}")
 _GROUP = LazyRegex(r"\(\?P<(\w+)>")
 _KIND = LazyRegex(r"[a-z][a-z0-9_]{1,60}")

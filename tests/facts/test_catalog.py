@@ -144,6 +144,10 @@ def everything() -> dict[str, FactValue]:
     many.log({"loss": falling(20), "grad_norm": [1.0] * 20, "accuracy": [0.9] * 20, "val_mae": falling(20)})
     folds = RunMaker().log({"loss": [2.0] * 10 + falling(10)}, steps=None)
     found |= build_facts(run_detectors(folds.event("training_begins_again", line=101, role="info").run()))
+    no_json = RunMaker().event(
+        "python_traceback", line=9, role="root_candidate", exception="requests.exceptions.JSONDecodeError", message="Expecting value"
+    )  # fmt: skip
+    found |= build_facts(run_detectors(no_json.run()))
     return {**found, **build_facts(run_detectors(many.run(), many.run()))}
 
 

@@ -63,12 +63,20 @@ COMPLAINTS = {
     "access": [
         "ValueError: API key not found. Set the variable ACME_KEY.",
         "ValueError: No HF token provided. Please provide a token",
+        "ValueError: Invalid user token provided!",
         "acme.errors.DatasetNotFoundError: Dataset 'acme/words' is a gated dataset. You must be authenticated to see it.",
     ],
     "download": [
         "ValueError: Failed to download the weights. Status code: 503",
         "ConnectionError: Couldn't reach the Hugging Face Hub for dataset 'acme/words'",
     ],
+    "service": [
+        "ConnectionError: Failed to connect to Acme. Please check that Acme is downloaded, running and accessible.",
+        "RuntimeError: the reward server is not responding",
+        "ConnectionError: Error connecting to localhost:7411",
+        "requests.exceptions.ConnectionError: HTTPConnectionPool(host='10.0.0.9', port=7411): Max retries exceeded with url: /roll",
+    ],
+    "tracker": ["ConnectionError: Visdom server not found", "RuntimeError: Connection to the tracking server failed"],
     "device": [
         "AssertionError: No CUDA device found",
         "SystemError: Cannot use fp16 without CUDA.",
@@ -106,6 +114,7 @@ COMPLAINTS = {
         "ValueError: rows need at least 2 generations to compare",
         "ValueError: norm requires x.ndim >= 1",
         "torch.utils.checkpoint.CheckpointError: A different number of tensors was saved during the forward and recomputation.",
+        "mlflow.exceptions.MlflowException: Changing the name of a logged value is not allowed.",
         "OSError: /runs/a is not a directory while creating the writer",
         "RuntimeError: the sum over /data/checkpoint/missing went wrong",
     ],

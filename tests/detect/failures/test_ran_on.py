@@ -117,3 +117,53 @@ def test_what_made_a_run_slow_is_told_behind_the_error_that_ended_it(tmp_path):
     causes = [finding.cause.id for finding in analyzer.diagnose(log).findings]
 
     assert causes[0] != "data-loading-bottleneck" == causes[-1]
+
+
+def test_who_interrupts_a_job_that_hangs_has_not_ended_it(tmp_path):
+    failed = FRAMES + "ValueError: box 7 has no corners\n"
+    of_a_rank = "".join(f"[rank1]: {line}\n" for line in failed.splitlines())
+
+    assert first(tmp_path, of_a_rank + "^C" + FRAMES + "KeyboardInterrupt\n") == "user-code-exception"
+    assert first(tmp_path, FRAMES + "KeyboardInterrupt\n") == "user-cancelled"
+
+
+ASKED = 'Traceback (most recent call last):\n  File "/home/a/judge.py", line 9, in score\n    answer = post(url)\n'
+POOL = "HTTPSConnectionPool(host='{}', port=443): Read timed out. (read timeout=30)\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "cause"),
+    [("api.judge-models.example", "service-unreachable"), ("files.example", "object-store-throttling")],
+)
+def test_a_server_that_answers_calls_is_no_store(tmp_path, host, cause):
+    assert first(tmp_path, ASKED + "requests.exceptions.ReadTimeout: " + POOL.format(host)) == cause
+
+
+def test_the_client_of_a_tracker_speaks_of_its_server(tmp_path):
+    frame = '  File "/opt/lib/python3.11/site-packages/visdom/__init__.py", line 7, in _send\n    return post(url)\n'
+    refused = "HTTPConnectionPool(host='localhost', port=8097): Max retries exceeded with url: /env/main\n"
+
+    assert (
+        first(tmp_path, ASKED + frame + f"requests.exceptions.ConnectionError: {refused}")
+        == "tracker-unreachable"
+    )
+
+
+NO_JSON = (
+    'Traceback (most recent call last):\n  File "/home/a/{file}", line 9, in {function}\n    return json.load(file)\n'
+    '  File "/usr/lib/python3.11/json/decoder.py", line 355, in raw_decode\n    raise JSONDecodeError("Expecting value")\n'
+    "json.decoder.JSONDecodeError: Expecting value: line 3 column 1 (char 41)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "cause"),
+    [
+        ("run.py", "load_config", "invalid-config-argument"),
+        ("options.py", "read", "invalid-config-argument"),
+        ("options.py", "load_dataset_config", "undecodable-record"),
+        ("data.py", "__getitem__", "undecodable-record"),
+    ],
+)
+def test_whose_text_is_no_json_is_told_by_the_function_that_reads_it(tmp_path, file, function, cause):
+    assert first(tmp_path, NO_JSON.format(file=file, function=function)) == cause
