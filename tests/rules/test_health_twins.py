@@ -220,6 +220,11 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("waits-alike", {"signal.pace.wait_grows": False}, {"signal.pace.wait_grows": True}),
         ("learned-once", {"signal.gap.back_at_first": False}, {"signal.gap.back_at_first": True}),
         ("no-deep-drops", FEWER_WORKERS | {"signal.pace.deep_drops": 0}, {"signal.pace.deep_drops": 3}),
+        (
+            "held-out-score-follows",
+            {"signal.score.lost_in_later_training": False},
+            {"signal.score.lost_in_later_training": True},
+        ),
         ("test-as-validation", {"signal.score.test_below": 0.04}, {"signal.score.test_below": 0.4}),
         (
             "classes-found",
