@@ -12,9 +12,9 @@ FOLDED_FROM = 0.5
 """A kind of symptom must be more likely explained than not before it may account for a later one."""
 
 OF_NUMBERS = frozenset({"numerical_breakdown", "divergence", "plateau", "eval_gap"})
-NOT_BY_NUMBERS = frozenset({"memory", "storage", "hardware", "data"})
-"""Families of causes that no value of a loss brings about: a refused allocation or a picture that cannot be decoded has
-its own reason on a bad curve too."""
+NOT_BY_NUMBERS = frozenset({"memory", "storage", "hardware", "data", "config"})
+"""Families of causes that no value of a loss brings about: a refused allocation, a picture that cannot be decoded or a refused
+setting has its own reason on a bad curve too."""
 
 Folding = Mapping[str, Mapping[str, str]]
 """Kind -> {kind that it explains -> title of its top cause}; under "*" every kind that was folded."""

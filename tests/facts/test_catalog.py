@@ -145,6 +145,10 @@ def everything() -> dict[str, FactValue]:
     scores = {"acc_old": [0.9] * 10 + [0.5 - 0.04 * i for i in range(10)]}
     folds = RunMaker().log({"loss": [2.0] * 10 + falling(10), **scores}, steps=None)
     found |= build_facts(run_detectors(folds.event("training_begins_again", line=101, role="info").run()))
+    no_json = RunMaker().event(
+        "python_traceback", line=9, role="root_candidate", exception="requests.exceptions.JSONDecodeError", message="Expecting value"
+    )  # fmt: skip
+    found |= build_facts(run_detectors(no_json.run()))
     return {**found, **build_facts(run_detectors(many.run(), many.run()))}
 
 

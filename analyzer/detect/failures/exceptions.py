@@ -45,12 +45,19 @@ ENVIRONMENT = LazyRegex(
 of them may well not come from the script."""
 
 API_CLASH = LazyRegex(
-    r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument|takes \d{1,3} positional arguments? but"
+    r"^(?!(?:\w{1,60}\.)*(?:forward|__(?:getitem|call)__|<lambda>|\w{0,30}collate\w{0,30}|compute_metrics|\w{0,30}loss_?(?:fn|func(?:tion)?))\(\) )"
+    r".{0,120}(?:got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument|takes \d{1,3} positional arguments? but)"
     r"|Cannot find argument '\w{1,60}', Possible Arguments:|module '[\w.]{1,120}' has no attribute|cannot import name|'(?!NoneType|Tensor|DataParallel|DistributedDataParallel)[A-Z]\w{2,80}' object has no attribute '(?!_)"
 )
 """A call or a name that the called part does not have: between two installed packages their versions do not fit.
 
-A private name of an object is mostly asked for by its own class, whose authors then misnamed it."""
+A private name of an object is mostly asked for by its own class, whose authors then misnamed it. What a run hands to a package to be
+called, its model, data set or collation, is the run's own; the models of libraries are known by their names (``library_mismatch``)."""
+
+_MISFIT = LazyRegex(
+    r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument"
+)
+"""What a class says of the keys of a configuration that it was built from."""
 
 NAME_GONE = LazyRegex(
     r"module '(?:numpy|scipy|pandas|sklearn|PIL|cv2|torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|flax|optax|paddle|mxnet|mindspore|transformers|triton|flash_attn"
@@ -72,6 +79,15 @@ _READS_PICTURES = LazyRegex(
     r"|_?(?:load|get|fetch|read|open|prepare|preprocess)_?(?:the_|raw_|one_|train\w{0,4}_)?(?:ima?ge?s?|pictures?|photos?|frames?|masks?|data|data_?sets?|samples?|items?)(?:_\w{1,30})?)$"
 )
 """Functions that read pictures or data, by how programs name them: what has no shape there was not read."""
+
+_OF_SETTINGS = LazyRegex(
+    r"(?i)(?:^|_|\b)(?:conf(?:ig(?:s|uration)?)?|cfg|args?|arguments|opts?|options|settings?|h?params|hyper_?params)(?=_|\b|\.)"
+)
+_OF_AN_ANSWER = LazyRegex(
+    r"(?i)(?:^|_)(?:response|reply|answer|judge(?:ment)?|reward|completion|llm|gpt|api|chat|tool_calls?|generat(?:e|ion))(?=_|$)"
+)
+_OF_DATA = LazyRegex(r"(?i)data(?:set)?|sample|record|annot|label|coco|corpus")
+"""What JSON is read for, by the names that programs give to functions and files which read it."""
 
 _LEFT_PYTHON = frozenset({"asynchat", "asyncore", "distutils", "imp", "smtpd"})
 """Modules that were a part of Python until 3.12."""
@@ -148,13 +164,17 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
         )
         out.put("name_gone", unknown_kind or NAME_GONE.search(message) is not None, [speaker.ref])
         out.put("unread_picture", unread_picture(speaker), [speaker.ref])
+        out.put("json_of", json_of(speaker), [speaker.ref])
         out.put("mistake", mistake(str(kind), message) or "other", [speaker.ref])
     first = order.first
     if first is not None and fatal is not None:
         plain = first.family == "exception" and _is_plain(first)
         out.put("plain", plain, [first.speaker.ref])
         if plain and isinstance(kind, str) and isinstance(message, str):
-            out.put("complaint", complaint(kind, message, speaker.fields.get("phase")), [speaker.ref])
+            keys = speaker.fields.get("configured") is True and _MISFIT.search(message) is not None
+            word = _of_json(speaker) or complaint(kind, message, speaker.fields.get("phase"))
+            out.put("complaint", "setting" if keys else word, [speaker.ref])
+            out.put("misfits_configuration", keys, [speaker.ref])
 
 
 def handshake(event: Event) -> bool:
@@ -210,6 +230,21 @@ def missing_in(event: Event) -> str | None:
     return PACKAGE if root and match["module"] != root else None
 
 
+def json_of(event: Event) -> str | None:
+    """Whose text was no JSON: the run's ``settings``, or an ``answer`` of a server or of a model; None where it may be data."""
+    kind, function = str(event.fields.get("exception", "")), str(event.fields.get("function", ""))
+    if not kind.endswith("JSONDecodeError") or event.fields.get("phase") == "data_loading":
+        return None
+    if kind.startswith("requests."):
+        return "answer"
+    file = re.split(r"[/\\]", str(event.fields.get("file", "")))[-1]
+    if raised_at(event) != STANDARD or _OF_DATA.search(function):
+        return None
+    if _OF_SETTINGS.search(function) or (not _OF_DATA.search(file) and _OF_SETTINGS.search(file)):
+        return "settings"
+    return "answer" if _OF_AN_ANSWER.search(function) else None
+
+
 def unread_picture(event: Event) -> bool:
     """Whether a function that reads data was handed None for a picture, as OpenCV returns it without a word.
 
@@ -234,7 +269,19 @@ def _of(failure: Failure | None) -> Event | None:
 
 def _is_plain(failure: Failure) -> bool:
     """Whether nothing but an exception was recognised in the line."""
-    return all(event.kind in PLAIN and event.fields.get("table") != "self" for event in failure.events)
+    of_no_record = any(json_of(event) for event in failure.events)
+    return all(
+        (event.kind in PLAIN and event.fields.get("table") != "self")
+        or (of_no_record and event.fields.get("what") == "JSONDecodeError")
+        for event in failure.events
+    )
+
+
+def _of_json(event: Event) -> str | None:
+    """What an exception complains of that says that a text is no JSON."""
+    is_servers = str(event.fields.get("exception", "")).startswith("requests.")
+    whose = json_of(event)
+    return {"settings": "setting", "answer": "service" if is_servers else "answer"}.get(whose or "")
 
 
 def _place(event: Event) -> str | None:
@@ -312,7 +359,8 @@ def _complaint(kind: str, message: str, phase: object) -> str | None:
     ) and not of["of_a_call"].search(text)
     if refused:
         return "setting"
-    return next((word for word in _BY_CLASS if of[f"{word}_class"].search(kind)), None)
+    told = next((word for word in _BY_CLASS if of[f"{word}_class"].search(kind)), None)
+    return None if told == "tracker" and of["answered"].search(text) else told
 
 
 def mistake(kind: str, message: str) -> str | None:

@@ -344,8 +344,8 @@ def _join_messages(by_line: dict[tuple[int, int | None], list[Event]]) -> None:
         message = raised.fields.get("message") if raised is not None else None
         if raised is None or line is None or not isinstance(message, str):
             continue
-        # The text may begin on the line after the name of the exception, hence one line more.
-        for below in range(line + 1, line + 2 + message.count("\n")):
+        begins = line + (message.partition("\n")[0][:20] not in raised.text)  # or below the name alone
+        for below in range(line + 1, begins + message.count("\n") + 1):
             further = by_line.get((source, below), [])
             if further and all(_may_be_text_of(raised, event) for event in further):
                 events.extend(by_line.pop((source, below)))

@@ -63,6 +63,7 @@ COMPLAINTS = {
     "access": [
         "ValueError: API key not found. Set the variable ACME_KEY.",
         "ValueError: No HF token provided. Please provide a token",
+        "ValueError: Invalid user token provided!",
         "acme.errors.DatasetNotFoundError: Dataset 'acme/words' is a gated dataset. You must be authenticated to see it.",
     ],
     "download": [
@@ -113,6 +114,7 @@ COMPLAINTS = {
         "ValueError: rows need at least 2 generations to compare",
         "ValueError: norm requires x.ndim >= 1",
         "torch.utils.checkpoint.CheckpointError: A different number of tensors was saved during the forward and recomputation.",
+        "mlflow.exceptions.MlflowException: Changing the name of a logged value is not allowed.",
         "OSError: /runs/a is not a directory while creating the writer",
         "RuntimeError: the sum over /data/checkpoint/missing went wrong",
     ],

@@ -133,3 +133,37 @@ def test_who_closes_a_window_that_training_left_open_cancels_no_run(tmp_path, te
     named = {found.cause.id for found in analyzer.diagnose(tmp_path).findings if found.probability >= 0.5}
 
     assert ("user-cancelled" in named) == accused
+
+
+SPAWNED = """Traceback (most recent call last):
+  File "<string>", line 1, in <module>
+  File "/opt/py/lib/multiprocessing/spawn.py", line 105, in spawn_main
+    exitcode = _main(fd)
+  File "/opt/py/lib/multiprocessing/spawn.py", line 136, in _check_not_importing_main
+    raise RuntimeError(text)
+RuntimeError:
+        An attempt has been made to start a new process before the
+        current process has finished its bootstrapping phase.
+"""
+LOST = trace(
+    "RuntimeError: DataLoader worker (pid(s) 81) exited unexpectedly",
+    "/opt/venv/lib/python3.9/site-packages/torch/utils/data/dataloader.py",
+    "_try_get_data",
+)
+
+
+def test_workers_that_run_an_unguarded_program_are_no_killed_workers(tmp_path):
+    (tmp_path / "train.log").write_text(SPAWNED + LOST)
+    unguarded = analyzer.diagnose(tmp_path).findings[0]
+    (tmp_path / "train.log").write_text(LOST)
+
+    assert unguarded.cause.id == "user-code-exception"
+    assert analyzer.diagnose(tmp_path).findings[0].cause.id == "dataloader-worker-killed"
+
+
+def test_help_that_quotes_an_error_is_no_error():
+    quoted = read_text("  --batch-size N  lower it when you see CUDA out of memory.\n")
+    raised = read_text("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n")
+
+    assert not kinds(quoted, "cuda_oom")
+    assert kinds(raised, "cuda_oom")

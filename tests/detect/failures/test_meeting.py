@@ -21,3 +21,40 @@ def test_a_log_that_stops_where_ranks_meet_is_told_as_one(tmp_path, below):
     ]
     assert dx.status == "insufficient"
     assert bool(borne_out) == (not below)
+
+
+ENDED = """Traceback (most recent call last):
+  File "fit.py", line 12, in <module>
+    run(settings["schedule"])
+KeyError: 'schedule'
+"""
+NODE_LEFT = "WARNING:torch.distributed.elastic.rendezvous.dynamic_rendezvous:The node 'b_7_0' has failed to {} the rendezvous 'job-2' due to an error of type Rendezvous{}Error.\n"
+
+
+def test_a_node_that_no_longer_reaches_its_rendezvous_lost_it_and_had_met(tmp_path):
+    text = (
+        ENDED
+        + NODE_LEFT.format("send a keep-alive heartbeat to", "Timeout")
+        + NODE_LEFT.format("shutdown", "Closed")
+    )
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+    first = analyzer.diagnose(tmp_path).findings[0]
+
+    assert first.cause.id == "user-code-exception"
+
+
+def test_a_node_whose_rendezvous_timed_out_did_not_meet(tmp_path):
+    text = "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n"
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+    first = analyzer.diagnose(tmp_path).findings[0]
+
+    assert first.cause.id == "rendezvous-timeout"
+
+
+@pytest.mark.parametrize("name", ["RANK", "WORLD_SIZE"])
+def test_a_program_that_no_launcher_started_misses_what_one_would_have_set(tmp_path, name):
+    text = f"ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, but not set\n"
+    (tmp_path / "train.log").write_text(ENDED.replace("KeyError: 'schedule'\n", text), encoding="utf-8")
+    first = analyzer.diagnose(tmp_path).findings[0]
+
+    assert first.cause.id == "invalid-config-argument"

@@ -147,3 +147,23 @@ def test_the_client_of_a_tracker_speaks_of_its_server(tmp_path):
         first(tmp_path, ASKED + frame + f"requests.exceptions.ConnectionError: {refused}")
         == "tracker-unreachable"
     )
+
+
+NO_JSON = (
+    'Traceback (most recent call last):\n  File "/home/a/{file}", line 9, in {function}\n    return json.load(file)\n'
+    '  File "/usr/lib/python3.11/json/decoder.py", line 355, in raw_decode\n    raise JSONDecodeError("Expecting value")\n'
+    "json.decoder.JSONDecodeError: Expecting value: line 3 column 1 (char 41)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "cause"),
+    [
+        ("run.py", "load_config", "invalid-config-argument"),
+        ("options.py", "read", "invalid-config-argument"),
+        ("options.py", "load_dataset_config", "undecodable-record"),
+        ("data.py", "__getitem__", "undecodable-record"),
+    ],
+)
+def test_whose_text_is_no_json_is_told_by_the_function_that_reads_it(tmp_path, file, function, cause):
+    assert first(tmp_path, NO_JSON.format(file=file, function=function)) == cause

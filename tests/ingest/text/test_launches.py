@@ -305,3 +305,18 @@ def test_launches_are_known_by_the_arguments_that_differ(tmp_path):
 )
 def test_a_first_line_that_comes_again_below_a_failure_may_begin_nothing(tmp_path, text):
     assert diagnosed(tmp_path, text).status == "failed"
+
+
+def test_a_log_that_begins_with_the_exception_of_a_rank_is_one_launch_whatever_other_ranks_raise_below(
+    tmp_path,
+):
+    own = "".join(f"[rank5]: {line}\n" for line in CRASH.splitlines())
+    other = own.replace("[rank5]", "[rank0]").replace(
+        "RuntimeError: shape mismatch in block 4",
+        "RuntimeError: Rank 5 failed to pass monitoredBarrier in 30000 ms",
+    )
+    dx = diagnosed(tmp_path, own + other)
+
+    assert dx.earlier == ()
+    assert dx.first_failure is not None
+    assert dx.first_failure.rank == 5

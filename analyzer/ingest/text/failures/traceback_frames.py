@@ -223,6 +223,8 @@ class Stack:
         if self.frames == 1:
             self.in_cell = frame.file.startswith(_CELLS)
             self.uncaught = not self.in_cell and frame.function in _BEGINNINGS
+        elif self.frames == 2 and frame.function == "spawn_main":  # a process that the program started
+            self.uncaught = False
         self.last = frame
         if not (_PASSED_ON.search(frame.file) and _PASSING.search(frame.function)):
             self.asked = frame
@@ -253,8 +255,13 @@ class Stack:
         return {name: value for name, value in fields.items() if value not in {"", 0}}
 
     def origin(self) -> dict[str, Scalar]:
-        """Field ``raised_in``, the file of the last frame that asked for what failed, where that is not the user's own."""
+        """Field ``raised_in``, the file of the last frame that asked for what failed, where that is not the user's own.
+
+        ``configured`` says of it that the configuration did.
+        """
         frame = self.asked or self.last
+        if frame is not None and frame is self.last and _BUILDERS.search(frame.file):
+            return {"configured": True}
         if frame is None or not frame.is_library or _BUILDERS.search(frame.file):
             return {}
         return {"raised_in": frame.file}

@@ -136,9 +136,8 @@ class EndKeeper:
             if _ARGUMENTS in first:  # what stands behind it differs from launch to launch
                 self._banner = _ARGUMENTS
             at = block.data.find(b"\n") + 1
-            says_nothing = self._banner.startswith(b"Traceback (most recent") or not re.search(
-                rb"[^\W_]{3}", self._banner
-            )
+            # the heading of an exception begins no program, whichever rank it is of
+            says_nothing = b"Traceback (most recent" in first or not re.search(rb"[^\W_]{3}", self._banner)
             if len(self._banner.strip()) < BANNER_BYTES or not at or says_nothing:
                 self._banner = b""
         while self._banner and (at := block.data.find(self._banner, at)) >= 0:
