@@ -203,6 +203,18 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.change": 4.0}),
         ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.memory_creeps": True}),
         (
+            "held-out-best-not-long-ago",
+            {
+                "signal.generalisation.turned": True,
+                "signal.generalisation.evaluations_since_best": 21,
+                "signal.eval.points": 40,
+                "signal.generalisation.worse_than_best": 1.12,
+                "signal.gap.right": 0.0,
+                "signal.gap.score_gained": True,
+            },
+            {"signal.gap.score_gained": False},
+        ),
+        (
             "held-out-better-than-first",
             {
                 "signal.eval.rises_while_train_falls": True,

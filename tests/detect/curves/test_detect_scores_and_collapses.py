@@ -248,6 +248,7 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": [9.0, 8.5, 8.0, 7.0], "bleu": [0.0] * 4}, "signal.score.zero", None),
         ({"loss": [3.0, 2.5, 2.0, 1.9], "bleu": [0.0] * 4}, "signal.score.zero", True),
         ({"loss": FALLING, "eval_loss": [1.9] * 8, "val_wer": [9.0, 8.0, 8.0, 8.0, 7.0, 7.0, 6.0, 6.0]}, "signal.gap.score_gained", True),
+        ({"loss": FALLING, "eval_loss": [1.9] * 8, "val_ppl": [30.0, 12.0, 8.0, 4.0, 3.4, 3.4, 3.7, 3.9]}, "signal.gap.score_gained", False),
         ({"loss": FALLING, "eval_loss": [1.9] * 8, "val_wer": [9.0, 8.0, 7.0, 6.0, 6.0, 7.0, 7.0, 9.0]}, "signal.gap.score_gained", False),
         ({"loss": FALLING, "eval_loss": [1.9] * 8, "eval_accuracy": [0.02, 0.3, 0.5, 0.8, 0.9, 0.9, 0.9, 0.88]}, "signal.gap.score_gained", True),
         ({"loss": FALLING, "eval_loss": [1.9] * 8, "eval_accuracy": [0.02, 0.3, 0.5, 0.8, 0.9, 0.9, 0.9, 0.7]}, "signal.gap.score_gained", False),
