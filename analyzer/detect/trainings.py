@@ -138,7 +138,9 @@ def _stepless(main: Series, told: Sequence[int], many: int) -> tuple[tuple[int, 
     going_on = sum(_goes_on(way._replace(first=float(main.value[0]))) for way in ways)
     if len(rows) >= many and going_on > NEARLY_ALL * len(rows) and np.isfinite(main.value).all():
         return (), False
-    rises = has_steps(main) and bool((main.step[rows] > main.step[rows - 1]).all())
+    # A stage whose rows tell no step counts none that another could go on from.
+    counted = (main.step[rows - 1] != NULL_INT) & (main.step[rows] > main.step[rows - 1])
+    rises = has_steps(main) and bool(counted.all())
     return tuple(main.line[rows].tolist()), rises and 2 * sum(map(_comes_back, ways)) < len(rows)
 
 

@@ -142,7 +142,8 @@ def everything() -> dict[str, FactValue]:
     }  # fmt: skip
     many = RunMaker().config(**keys).config("deepspeed", path="ds.json", zero_optimization__overlap_comm=True)
     many.log({"loss": falling(20), "grad_norm": [1.0] * 20, "accuracy": [0.9] * 20, "val_mae": falling(20)})
-    folds = RunMaker().log({"loss": [2.0] * 10 + falling(10)}, steps=None)
+    scores = {"acc_old": [0.9] * 10 + [0.5 - 0.04 * i for i in range(10)]}
+    folds = RunMaker().log({"loss": [2.0] * 10 + falling(10), **scores}, steps=None)
     found |= build_facts(run_detectors(folds.event("training_begins_again", line=101, role="info").run()))
     no_json = RunMaker().event(
         "python_traceback", line=9, role="root_candidate", exception="requests.exceptions.JSONDecodeError", message="Expecting value"

@@ -203,6 +203,18 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.change": 4.0}),
         ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.memory_creeps": True}),
         (
+            "held-out-best-not-long-ago",
+            {
+                "signal.generalisation.turned": True,
+                "signal.generalisation.evaluations_since_best": 21,
+                "signal.eval.points": 40,
+                "signal.generalisation.worse_than_best": 1.12,
+                "signal.gap.right": 0.0,
+                "signal.gap.score_gained": True,
+            },
+            {"signal.gap.score_gained": False},
+        ),
+        (
             "held-out-better-than-first",
             {
                 "signal.eval.rises_while_train_falls": True,
@@ -220,6 +232,11 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("waits-alike", {"signal.pace.wait_grows": False}, {"signal.pace.wait_grows": True}),
         ("learned-once", {"signal.gap.back_at_first": False}, {"signal.gap.back_at_first": True}),
         ("no-deep-drops", FEWER_WORKERS | {"signal.pace.deep_drops": 0}, {"signal.pace.deep_drops": 3}),
+        (
+            "held-out-score-follows",
+            {"signal.score.lost_in_later_training": False},
+            {"signal.score.lost_in_later_training": True},
+        ),
         ("test-as-validation", {"signal.score.test_below": 0.04}, {"signal.score.test_below": 0.4}),
         (
             "classes-found",

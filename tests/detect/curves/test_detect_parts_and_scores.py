@@ -77,6 +77,19 @@ class TestSeveralTrainings:
         assert facts["signal.loss.points"] == 10
         assert facts["signal.eval.points"] == 10
 
+    def test_a_stage_without_steps_is_not_gone_on_with_by_one_that_counts_them(self):
+        first, second = [0.08 * 0.8**i for i in range(10)], [900.0 * 0.7**i for i in range(10)]
+        maker = RunMaker().log({"loss": first}, steps=None)
+        maker.log(
+            {"loss": second},
+            steps=[100 * (i + 1) for i in range(10)],
+            lines=[10 * (i + 11) for i in range(10)],
+        )
+
+        facts = maker.event("training_begins_again", line=110, role="info").plain()
+
+        assert (facts["run.trainings"], facts["signal.loss.first"]) == (2, 900.0)
+
     def test_one_that_has_only_begun_says_nothing_yet(self):
         facts = self.run(20, 30, 3)
 

@@ -248,6 +248,7 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": [9.0, 8.5, 8.0, 7.0], "bleu": [0.0] * 4}, "signal.score.zero", None),
         ({"loss": [3.0, 2.5, 2.0, 1.9], "bleu": [0.0] * 4}, "signal.score.zero", True),
         ({"loss": FALLING, "eval_loss": [1.9] * 8, "val_wer": [9.0, 8.0, 8.0, 8.0, 7.0, 7.0, 6.0, 6.0]}, "signal.gap.score_gained", True),
+        ({"loss": FALLING, "eval_loss": [1.9] * 8, "val_ppl": [30.0, 12.0, 8.0, 4.0, 3.4, 3.4, 3.7, 3.9]}, "signal.gap.score_gained", False),
         ({"loss": FALLING, "eval_loss": [1.9] * 8, "val_wer": [9.0, 8.0, 7.0, 6.0, 6.0, 7.0, 7.0, 9.0]}, "signal.gap.score_gained", False),
         ({"loss": FALLING, "eval_loss": [1.9] * 8, "eval_accuracy": [0.02, 0.3, 0.5, 0.8, 0.9, 0.9, 0.9, 0.88]}, "signal.gap.score_gained", True),
         ({"loss": FALLING, "eval_loss": [1.9] * 8, "eval_accuracy": [0.02, 0.3, 0.5, 0.8, 0.9, 0.9, 0.9, 0.7]}, "signal.gap.score_gained", False),
@@ -291,6 +292,9 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"val_top5_acc": [0.5, 1.0], "val_top1_acc": [0.5, 0.75], "test_top1_acc": [0.25, 0.5]}, "signal.score.test_below", pytest.approx(0.25)),
         ({"val_acc": [0.5, 0.75, 1.0], "test_acc": [0.125]}, "signal.score.test_below", None),
         ({"val_acc": [0.5, 0.75, 1.0], "acc": [0.5]}, "signal.score.test_below", None),
+        ({"dev_acc": [0.5, 0.75, 1.0], "part/test_val_acc": [0.25, 0.25, 0.5]}, "signal.score.test_below", pytest.approx(0.5)),
+        ({"loss": [6.9078] * 12, "Acc@5": [0.5, 0.6, 1.14, 0.4] * 3}, "signal.metric.impossible", False),  # percent of 1000 classes
+        ({"loss": [1.1] * 12, "Acc@5": [0.5, 0.6, 1.14, 0.7] * 3}, "signal.metric.impossible", True),
         ({"samples_per_second": [90.0, *[{3: 62.0, 8: 31.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(12)]]}, "signal.pace.deep_drops", 2),
         ({"samples_per_second": [90.0, *[{3: 40.0, 8: 40.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(12)]]}, "signal.pace.deep_drops", 0),  # a pair of equal ones: saves or evaluations
         ({"samples_per_second": [90.0, *[{20: 20.0, 45: 10.0}.get(i, 2000.0 + 50 * (i % 3)) for i in range(60)]]}, "signal.pace.deep_drops", 0),  # two of sixty
@@ -326,6 +330,34 @@ def test_only_a_test_at_the_end_is_one_of_the_trained_weights(steps, line, path,
     maker.log({"test_acc": [0.125]}, steps=steps, lines=[line], path=path)
 
     assert ("signal.score.test_below" in maker.plain()) is told
+
+
+def two_stages(old_at_end, new):
+    """A log whose second training begins anew in its eleventh row."""
+    loss = [2.0 - 0.15 * i for i in range(10)]
+    known = [0.3 + 0.06 * i for i in range(10)]
+    columns = {"loss": loss + loss, "acc_old": known + old_at_end}
+    maker = (
+        RunMaker().log(columns, steps=None).log({"acc_new": new}, steps=None, lines=list(range(110, 210, 10)))
+    )
+    return maker.event("training_begins_again", role="info", line=110).plain()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lost"),
+    [
+        ([0.5 - 0.04 * i for i in range(10)], [0.4 + 0.05 * i for i in range(10)], True),
+        (
+            [0.3 + 0.01 * i for i in range(10)],
+            [0.4 + 0.05 * i for i in range(10)],
+            False,
+        ),  # a fold that ends worse
+        ([0.5 - 0.04 * i for i in range(10)], [0.4] * 10, False),  # nothing was gained for it
+        ([0.84 - 0.02 * i for i in range(10)], [0.4 + 0.05 * i for i in range(10)], False),
+    ],
+)
+def test_a_later_training_may_lose_what_an_earlier_one_gained(old, new, lost):
+    assert two_stages(old, new).get("signal.score.lost_in_later_training") is lost
 
 
 def test_a_code_that_is_reconstructed_from_makes_no_policy():

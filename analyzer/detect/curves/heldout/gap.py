@@ -20,6 +20,7 @@ from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model
 from analyzer.detect.curves.trend import Trend
 from analyzer.model.arrays import Values
+from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Series
@@ -102,6 +103,8 @@ MOST_RIGHT, TAUGHT = 0.75, 0.5
 AGAIN, GAINED_BEFORE, ROSE_BESIDE = 0.95, 0.2, 1.3
 """Held-out loss within a twentieth of its first value or above it, after a fifth of that had been gained, where the training rows
 since the evaluation before cost three tenths more than those before it: a hard evaluation leaves the training loss alone."""
+
+_THE_LOSS_ITSELF = word_set("ppl perplexity best")
 
 
 def _first_epoch(view: RunView, held_out: Series) -> bool | None:
@@ -285,6 +288,8 @@ def _leapt_together(pairs: list[tuple[float, float]]) -> bool:
 def _score_gained(out: FactWriter, view: RunView) -> None:
     """Whether a score on held-out data ends at its best, a twentieth and more better than at the first evaluation."""
     held = [score for score in view.once(scores_of) if score.reading.phase == "eval" and score.reading.whole]
+    # A perplexity is the held-out loss once more, and a running best never ends below itself.
+    held = [score for score in held if _THE_LOSS_ITSELF.isdisjoint(words_of(score.name))]
     long = [score for score in held if len(score.series) >= ROWS]
     better = [score for score in long if _ends_at_best(score.reading.better * score.values)]
     found = [score.series for score in better or long] + [

@@ -58,10 +58,15 @@ training was ended where it still learned as before. Noise leaves as much of an 
 UNMOVED_ROWS, UNMOVED_GAIN, SEEN_FALL = 4, 0.05, 0.3
 """Four rows, five points gained at most and at most half of the answers right, while three tenths of the training loss go."""
 
+STAGE_LOST, STAGE_KNOWN, STAGE_GAIN, STAGE_ROWS = 0.6, 0.5, 0.1, 3
+"""Six tenths or less is left of a score that was a half and more at the end of an earlier training of the log, and it fell by a tenth
+within the later one, in which another score gained as much: folds and settings that end worse do not begin better than they end."""
+
 STANDS_GAIN = 0.02
 """Two answers of a hundred: what a mean over so many batches differs by from row to row."""
 
 _TESTED, _VALIDATED = word_set("test testing"), word_set("val valid validation dev eval evaluation")
+_PART = "part/"
 _ONE_SPELLING = {"acc": "accuracy"}
 """The short form, which programs mix with the word; whatever else differs is another measure."""
 
@@ -80,6 +85,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _hardly_right(out, every)
     _error_left(out, held or every)
     _test_below(out, view)
+    _lost_in_later_training(out, view)
     _training_unmoved(out, view, [score for score in every if score.reading.phase != "eval"])
 
 
@@ -174,8 +180,11 @@ def _test_below(out: FactWriter, view: RunView) -> None:
     table = view.run.metrics
     by_measure: dict[frozenset[str], dict[bool, Rows]] = {}
     for code, name in enumerate(table.raw_names):
-        words, reading = frozenset(words_of(name)), read_score(name)
+        of_part = name.removeprefix(_PART)
+        words, reading = frozenset(words_of(of_part)), read_score(of_part)
         is_test = bool(words & _TESTED)
+        if is_test and of_part != name:
+            words -= _VALIDATED  # a second held-out set, of which the reader of its row says so
         if is_test == bool(words & _VALIDATED) or not (reading.kind & SHARE_OF_ALL and reading.whole):
             continue
         measure = frozenset(_ONE_SPELLING.get(word, word) for word in words - _TESTED - _VALIDATED)
@@ -186,6 +195,29 @@ def _test_below(out: FactWriter, view: RunView) -> None:
         if len(pair) > 1 and _ends_behind(table, pair[True], pair[False]):
             below = _last_share(table, pair[False]) - _last_share(table, pair[True])
             out.put("test_below", below, [_last_ref(table, pair[True]), _last_ref(table, pair[False])])
+            return
+
+
+def _lost_in_later_training(out: FactWriter, view: RunView) -> None:
+    """Whether a later training of the log (a stage, a task, a domain) lost a score of an earlier one while it gained another."""
+    if not view.trainings.begins:
+        return
+    rising = [score for score in view.once(scores_of) if score.reading.better > 0]
+    long = [score for score in rising if len(score.series) >= STAGE_ROWS]
+    gained = [s for s in long if float(median_of(s.values[-STAGE_ROWS:]) - s.values[0]) >= STAGE_GAIN]
+    for score in long:
+        first, last = float(score.values[0]), float(median_of(score.values[-STAGE_ROWS:]))
+        table, line = view.run.metrics, int(score.series.line[0])
+        rows = (table.metric == table.names.index(score.name)) & np.isfinite(table.value)
+        earlier = table.value[rows & (table.source == score.series.source[0]) & (table.line < line)]
+        if earlier.size < STAGE_ROWS:
+            continue
+        knew = float(median_of(earlier[-STAGE_ROWS:])) / (PERCENT if score.percent else 1.0)
+        lost = (
+            knew >= STAGE_KNOWN and last <= STAGE_LOST * knew and first - last >= STAGE_GAIN and bool(gained)
+        )
+        out.put("lost_in_later_training", lost, end_of(score.series))
+        if lost:
             return
 
 

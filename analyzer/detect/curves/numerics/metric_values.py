@@ -66,6 +66,9 @@ KNOWN, FAR_BELOW = 0.3, 0.3
 REVERSED = 0.9
 """Rows in which more of an order hold the right answer less often than fewer of it do; a row or two may be misprinted."""
 
+NEAR_GUESS = 2.0
+"""Half to twice the share of a guess: so far a mean over single batches leaves it."""
+
 SHARE_POINTS = 10
 """Points from which a column can be told to hold shares and not the first tenths of a percent."""
 
@@ -102,6 +105,7 @@ def detect(view: RunView, out: FactWriter) -> None:
             continue
         seen = True
         known = name in view.once(small_percentages) or _of_a_loss_below_zero(view, name)
+        known = known or _of_a_guess_in_percent(view, series)
         row = None if known else _impossible(name, series)
         row = _in_neither_unit(view, name, series) if row is None else row
         if row is not None and "impossible" not in out.facts:
@@ -163,6 +167,15 @@ def _of_a_loss_below_zero(view: RunView, name: str) -> bool:
     loss = view.finite("loss") if _PERPLEXITY.search(name) else None
     printed = loss is not None and not _PERPLEXITY.search(loss.logged_as)
     return loss is not None and printed and float(median_of(loss.value)) < 0
+
+
+def _of_a_guess_in_percent(view: RunView, series: Series) -> bool:
+    """Whether the first k answers are right as often, in percent, as those of the guess that the loss tells of: 0.5 of 1000 classes."""
+    match, loss = _RANKED.search(series.logged_as.lower()), view.finite("loss")
+    if match is None or loss is None:
+        return False
+    guessed = PERCENT * int(match[1] or match[2]) * float(np.exp(-median_of(loss.value)))
+    return bool(guessed <= NEAR_GUESS * float(np.nanmedian(series.value)) <= NEAR_GUESS**2 * guessed)
 
 
 def _impossible(name: str, series: Series) -> int | None:
