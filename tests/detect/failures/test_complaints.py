@@ -90,6 +90,8 @@ COMPLAINTS = {
     ],
     "samples": [
         "ValueError: Image features and image tokens do not match: tokens: 4, features 8",
+        "ValueError: Invalid pad token provided: <blank>",
+        "ValueError: wrong credentials in row 4 of the labels",
         "acme.InvalidDatasetError: No valid examples found after filtering out long prompts",
         "AssertionError: input datasets should not be empty",
         "ValueError: Data cardinality is ambiguous: x sizes: 12, y sizes: 9",
