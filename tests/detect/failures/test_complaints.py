@@ -90,8 +90,6 @@ COMPLAINTS = {
     ],
     "samples": [
         "ValueError: Image features and image tokens do not match: tokens: 4, features 8",
-        "ValueError: Invalid pad token provided: <blank>",
-        "ValueError: wrong credentials in row 4 of the labels",
         "acme.InvalidDatasetError: No valid examples found after filtering out long prompts",
         "AssertionError: input datasets should not be empty",
         "ValueError: Data cardinality is ambiguous: x sizes: 12, y sizes: 9",
@@ -100,6 +98,8 @@ COMPLAINTS = {
         "ValueError: Length of values (12) does not match length of index (9)",
     ],
     "": [
+        "ValueError: Invalid pad token provided: <blank>",
+        "ValueError: wrong credentials in row 4 of the labels",
         "ValueError: the truth of this array is ambiguous",
         "ValueError: all tensors must be on the same device",
         "AssertionError: Data buffer should be empty at this moment",
