@@ -26,7 +26,7 @@ REPORTS = 2
 _ROW = LazyRegex(
     r"^\s{0,60}(?P<of>\S[^\r\n]{0,60}?)\s{1,60}(?P<values>(?:\d{1,3}\.\d{1,8}\s{1,60}){1,4})(?P<samples>\d{1,12})(?:\.\d{1,4})?\s{0,8}$"
 )
-_MEANS = {"macro avg": "macro", "weighted avg": "weighted", "micro avg": "micro", "samples avg": "samples", "avg / total": "weighted"}  # fmt: skip
+_MEANS = {"macro avg": "macro", "weighted avg": "weighted", "micro avg": "micro", "samples avg": "samples", "avg / total": "weighted", "micro": "micro", "macro": "macro", "weighted": "weighted"}  # fmt: skip
 
 
 class _Row(NamedTuple):

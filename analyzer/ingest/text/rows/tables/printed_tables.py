@@ -161,7 +161,9 @@ class PrintedTables:
         from analyzer.ingest.text.rows.tables.class_reports import ClassReport, Reports  # noqa: PLC0415  (few logs hold one)
 
         self._reports = self._reports or Reports(self._read)
-        log.captures.append(ClassReport(head.names[:-1], self._reports, line))
+        # the first column may have a name, too: ``type  precision  recall  f1-score  support``
+        scores = head.names[0 if read_score(head.names[0]).better else 1 : -1]
+        log.captures.append(ClassReport(scores, self._reports, line))
 
     def wants(self, text: str) -> bool:
         """See ``Curious.wants``."""
