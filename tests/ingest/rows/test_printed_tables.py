@@ -279,3 +279,14 @@ def test_frames_bars_and_long_names_of_a_head_are_seen_through(text, name, told)
 )
 def test_a_frame_around_a_sentence_makes_no_head(text):
     assert not read_text(text).metrics.raw_names
+
+
+@pytest.mark.parametrize("margin", ["", "   "], ids=["copied", "as printed"])
+def test_a_frame_of_one_row_printed_after_each_epoch_is_a_course_also_without_the_blanks_above_its_index(
+    margin,
+):
+    frames = "".join(
+        f"{margin}epoch  acc_web  acc_photo\n\n0      {n}      0.9   0.{n}50000\n\n" for n in (3, 4, 5)
+    )
+
+    assert [value for _, value in points(read_text(frames), "acc_photo")] == [0.35, 0.45, 0.55]

@@ -177,7 +177,9 @@ def _only_evaluated(out: FactWriter, view: RunView, every: tuple[Score, ...]) ->
         return
     right = min(float(score.values[-1]) for score in held)
     loss, refs = float(losses.value[-1]), [*end_of(losses), *end_of(held[0].series)]
-    like_a_guess = [c for c in CLASSES if abs(loss / np.log(c) - 1) <= OF_A_GUESS and right <= max(FEW_RIGHT, 2 / c)]
+    like_a_guess = [
+        c for c in CLASSES if abs(loss / np.log(c) - 1) <= OF_A_GUESS and right <= max(FEW_RIGHT, 2 / c)
+    ]
     out.put("all_guessed", bool(like_a_guess), refs)
     out.put("all_wrong", right <= FEW_RIGHT and loss >= ABOVE_A_GUESS, refs)
 

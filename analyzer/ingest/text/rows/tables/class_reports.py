@@ -18,6 +18,7 @@ from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.tables.class_tables import LEAST_SAMPLES, ClassScores, measure_of
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.score_words import read_score
 from analyzer.record import NamedTuple
 
 REPORTS = 2
@@ -71,9 +72,11 @@ class ClassReport:
     """
 
     def __init__(self, names: tuple[str, ...], reports: Reports, head: LogLine) -> None:
-        self._names = names
+        self._names = (
+            names if read_score(names[0]).better else names[1:]
+        )  # that of the classes may have a name, too
         self._reports = reports
-        self._measure = measure_of(("class", *names))
+        self._measure = measure_of(("class", *self._names))
         self._classes = ClassScores(self._measure, head)
         reports.begun += 1
 

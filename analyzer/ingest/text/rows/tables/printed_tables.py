@@ -161,9 +161,7 @@ class PrintedTables:
         from analyzer.ingest.text.rows.tables.class_reports import ClassReport, Reports  # noqa: PLC0415  (few logs hold one)
 
         self._reports = self._reports or Reports(self._read)
-        # the first column may have a name, too: ``type  precision  recall  f1-score  support``
-        scores = head.names[0 if read_score(head.names[0]).better else 1 : -1]
-        log.captures.append(ClassReport(scores, self._reports, line))
+        log.captures.append(ClassReport(head.names[:-1], self._reports, line))
 
     def wants(self, text: str) -> bool:
         """See ``Curious.wants``."""
@@ -408,10 +406,12 @@ class _Table(WritesAtOnce):
     def _below(self, text: str) -> dict[str, str] | None:
         """Cells that each begin, or each end, where the name of a column does; fewer than there are columns."""
         words = list(_WORDS.finditer(text))
-        if len(words) == len(self._head.names) + 1 and words[0][0].isdigit() and self._head.doubtful > 1:
-            words = words[1:]  # the index of a frame of pandas, above which nothing stands
-            fits = [word.end() for word in words] == [end for _, end in self._head.spans]
-            return dict(zip(self._head.names, (word[0] for word in words), strict=True)) if fits else None
+        if len(words) == len(self._head.names) + 1 and words[0][0].isdigit():
+            cells = dict(zip(self._head.names, (word[0] for word in words[1:]), strict=True))
+            gaps = {word.end() - end for word, (_, end) in zip(words[1:], self._head.spans, strict=True)}
+            return (
+                cells if len(gaps) == 1 else None
+            )  # below an index of pandas; a copy may lose the blanks above
         if not 2 <= len(words) < len(self._head.names) or "|" in text:
             return None
         for side in (0, 1):
