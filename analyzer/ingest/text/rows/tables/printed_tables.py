@@ -409,9 +409,7 @@ class _Table(WritesAtOnce):
         if len(words) == len(self._head.names) + 1 and words[0][0].isdigit():
             cells = dict(zip(self._head.names, (word[0] for word in words[1:]), strict=True))
             gaps = {word.end() - end for word, (_, end) in zip(words[1:], self._head.spans, strict=True)}
-            return (
-                cells if len(gaps) == 1 else None
-            )  # below an index of pandas; a copy may lose the blanks above
+            return cells if len(gaps) == 1 else None  # a frame of pandas, its index left out of the head
         if not 2 <= len(words) < len(self._head.names) or "|" in text:
             return None
         for side in (0, 1):
