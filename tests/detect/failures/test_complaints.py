@@ -98,6 +98,8 @@ COMPLAINTS = {
         "ValueError: Length of values (12) does not match length of index (9)",
     ],
     "": [
+        "ValueError: Invalid pad token provided: <blank>",
+        "ValueError: wrong credentials in row 4 of the labels",
         "ValueError: the truth of this array is ambiguous",
         "ValueError: all tensors must be on the same device",
         "AssertionError: Data buffer should be empty at this moment",

@@ -34,6 +34,7 @@ from analyzer.ingest.metric_columns import (
     says_held_out,
     unix_seconds,
 )
+from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.runs.run_shapes import is_of_held_out
 from analyzer.ingest.scalar_text import metric_number, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode
@@ -211,14 +212,16 @@ def _of_meters(header: Sequence[str]) -> dict[str, str]:
 
     >>> _of_meters(["epoch", "loss_avg", "loss_val", "grad_norm_avg", "grad_norm_val"])
     {'loss_val': 'loss', 'loss_avg': 'epoch/loss_avg', 'grad_norm_val': 'grad_norm', 'grad_norm_avg': 'epoch/grad_norm_avg'}
-    >>> _of_meters(["epoch", "loss_avg", "loss_val", "acc_val"])  # one pair: "val" may be held-out data
+    >>> _of_meters(["epoch", "loss_avg", "loss_val", "acc_avg", "acc_val"])  # "val" may be held-out data
     {}
     """
     means = [name.removesuffix("_avg") for name in header if name.endswith("_avg")]
     pairs = [
         (stem, f"{stem}{end}") for stem in means for end in ("_val", "_value") if f"{stem}{end}" in header
     ]
-    if not len(pairs) == len(means) > 1:
+    if "grad_norm" not in map(canonical_metric, means) or len(pairs) < len(
+        means
+    ):  # held-out data have no gradient
         return {}
     return {
         name: of

@@ -106,7 +106,9 @@ def _holds_a_course(candidate: Candidate) -> bool:
         return True
     if (row := _FIRST_NUMBERED.match(text)) and any(map(is_known_metric, _KEY.findall(row[1]))):
         return True
-    rows = (set(_KEY.findall(row[2])) for row in _ROWS.finditer(text) if _is_history(row[1]) or _phase(row[1]))
+    rows = (
+        set(_KEY.findall(row[2])) for row in _ROWS.finditer(text) if _is_history(row[1]) or _phase(row[1])
+    )
     return any(_counted(keys) and any(map(is_known_metric, keys)) for keys in rows)
 
 

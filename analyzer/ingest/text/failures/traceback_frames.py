@@ -223,7 +223,7 @@ class Stack:
         if self.frames == 1:
             self.in_cell = frame.file.startswith(_CELLS)
             self.uncaught = not self.in_cell and frame.function in _BEGINNINGS
-        elif self.frames == 2 and frame.function == "spawn_main":  # a process that the program started
+        elif frame.function == "_check_not_importing_main":  # a worker's, whose program goes on to lose it
             self.uncaught = False
         self.last = frame
         if not (_PASSED_ON.search(frame.file) and _PASSING.search(frame.function)):
