@@ -101,6 +101,20 @@ def test_a_log_that_is_named_as_a_table_is_read_and_a_table_of_sentences_is_not(
         load(tmp_path / "remarks.csv")
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        'run_{} loss=0.5,"lost node 3, killed"\n',
+        "try_{} loss=0.5, later killed\n",
+        'epoch {},"it was killed"\n',
+    ],
+)
+def test_a_table_of_remarks_on_runs_without_a_head_is_no_log(tmp_path, row):
+    (tmp_path / "notes.csv").write_text("".join(row.format(n) for n in range(6)), encoding="utf-8")
+    with pytest.raises(AnalyzerError):
+        load(tmp_path / "notes.csv")
+
+
 def falling(form):
     """Four rows of a form with falling values."""
     return "".join(form.format(n=n, a=2 / n, b=4 / n) + "\n" for n in (1, 2, 4, 8))
