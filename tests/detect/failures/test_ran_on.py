@@ -133,7 +133,11 @@ POOL = "HTTPSConnectionPool(host='{}', port=443): Read timed out. (read timeout=
 
 @pytest.mark.parametrize(
     ("host", "cause"),
-    [("api.judge-models.example", "service-unreachable"), ("files.example", "object-store-throttling")],
+    [
+        ("api.judge-models.example", "service-unreachable"),
+        ("files.example", "object-store-throttling"),
+        ("api.figshare.com", "object-store-throttling"),
+    ],
 )
 def test_a_server_that_answers_calls_is_no_store(tmp_path, host, cause):
     assert first(tmp_path, ASKED + "requests.exceptions.ReadTimeout: " + POOL.format(host)) == cause
@@ -162,6 +166,8 @@ NO_JSON = (
         ("run.py", "load_config", "invalid-config-argument"),
         ("options.py", "read", "invalid-config-argument"),
         ("options.py", "load_dataset_config", "undecodable-record"),
+        ("options.py", "load_captions", "undecodable-record"),
+        ("turns.py", "load_chat", "undecodable-record"),
         ("data.py", "__getitem__", "undecodable-record"),
     ],
 )
