@@ -179,3 +179,21 @@ def test_a_loss_scale_that_is_logged_as_its_power_of_two(powers, told):
     facts = RunMaker().log({"loss": [5.0] * len(powers), "lg_loss_scale": powers}).plain()
 
     assert facts["signal.loss_scale.below_one"] is told
+
+
+@pytest.mark.parametrize(
+    ("columns", "guess", "wrong"),
+    [
+        ({"eval_loss": 6.905, "val/acc": 0.05}, True, False),
+        ({"eval_loss": 2.3, "val/acc": 0.15}, True, False),
+        ({"eval_loss": 9.9, "val/acc": 0.001}, False, True),
+        ({"eval_loss": 2.3, "val/acc": 0.6}, False, False),  # that loss by accident
+        ({"eval_loss": 0.9, "val/acc": 0.77}, False, False),
+        ({"eval_loss": 6.905, "val/acc": 0.05, "loss": 6.9}, None, None),  # the first epoch of a training
+    ],
+)
+def test_given_weights_that_answer_like_untrained_ones_or_are_certain_of_wrong_answers(columns, guess, wrong):
+    facts = RunMaker().log({name: [value] for name, value in columns.items()}, steps=[None]).plain()
+
+    assert facts.get("signal.last.all_guessed") is guess
+    assert facts.get("signal.last.all_wrong") is wrong

@@ -49,14 +49,21 @@ def detector_that_finds_nothing() -> RunMaker:
 
 def detector_that_is_only_evaluated() -> RunMaker:
     """One evaluation, of which the table of classes holds zeros only."""
-    maker = RunMaker().log({"val/map50": [0.0]}, steps=[None])
+    maker = RunMaker().log({"val/map50": [0.0], "val/acc": [0.05], "eval_loss": [9.5]}, steps=[None])
     return maker.event("class_scores", role="info", metric="ap", classes=3, at_zero=3, best=0.0, without_error=0, without_samples=1, names="cup")  # fmt: skip
 
 
 def test_below_validation() -> RunMaker:
     """A test of which half is right after a validation of which all is, and losses of two players that leap."""
     losses = {"gen_loss": [4.0, 684.0], "adversarial_loss": [0.8, 273.0]}
-    maker = RunMaker().log({"epoch/train_loss": [0.7, 0.6, 0.5], "eval_loss": [0.8, 0.7, 0.6]})
+    maker = RunMaker().log(
+        {
+            "epoch/train_loss": [0.7, 0.6, 0.5],
+            "eval_loss": [0.8, 0.7, 0.6],
+            "acc_src": [0.9] * 3,
+            "acc_tgt": [0.8, 0.5, 0.4],
+        }
+    )
     return maker.log({**losses, "val_acc": [0.5, 1.0]}).log({"test_accuracy": [0.25, 0.5]})
 
 

@@ -107,6 +107,13 @@ def meeting() -> RunMaker:
     return maker
 
 
+def set_up_and_silence() -> RunMaker:
+    """A log that stops behind the set-up of several ranks."""
+    maker, text = RunMaker(), "INFO | rank 3 is ready"
+    maker.file().log_end(LogEnd(0, 12, text, torn=False, last_lines=((12, text),)))
+    return maker
+
+
 RUNS = (
     restarted,
     elastic,
@@ -119,4 +126,5 @@ RUNS = (
     failed_at_exit,
     stopped_at_exit,
     meeting,
+    set_up_and_silence,
 )

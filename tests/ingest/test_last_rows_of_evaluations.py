@@ -77,3 +77,13 @@ def test_a_label_that_stands_beside_an_empty_prediction_is_kept():
     (event,) = read_text("Predicted: [] -- Label: [ 5 5  2]\n").events
 
     assert event.fields["label"] == "5 5  2"
+
+
+@pytest.mark.parametrize(("shown", "told"), [(6, [9.5]), (2, [])])
+def test_the_means_of_a_lone_evaluation_that_breaks_off_are_those_of_many_batches(shown, told):
+    rows = "".join(
+        f"Test: [{at:4d}/200]  Time: 0.450s (0.500s,  250.00/s)  Loss:  9.7500 (9.5000)  Acc@1:   0.000 (  0.125)\n"
+        for at in range(0, 10 * shown, 10)
+    )
+
+    assert [value for _, value in points(read_text("Model made\n" + rows), "eval_loss")] == told

@@ -16,6 +16,7 @@ from analyzer.detect.curves.drift import checkpoints
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.following import SURVIVED_ROWS
+from analyzer.detect.setup import falls_silent
 from analyzer.detect.setup.run_course import (
     UNDER_WAY,
     began_again,
@@ -27,7 +28,6 @@ from analyzer.detect.setup.run_course import (
     of_last_attempt,
 )
 from analyzer.detect.setup.signs_of_life import YOUNG_S, Life, span
-from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import LogEnd
@@ -59,16 +59,6 @@ FULL = 0.9
 
 PASSED = 2
 """A run that goes on beyond its plan passes it once; steps twice as high were counted by something else."""
-
-
-_BEGINS = LazyRegex(
-    r"(?i)\b(?:start(?:ing|ed|s)?|begin(?:ning|s)?|running|launching) (?:the )?(?:model )?(?:re)?train(?:ing)?\b"
-    r"|\btraining (?:start(?:s|ed|ing)?|begins?|began|is starting)\b"
-    r"|^\W{0,12}(?:Total optimization steps|Number of trainable parameters) ?= ?[\d,]{1,20}$"
-    r"|\b0%\|\s{0,200}\| ?0/\d{1,12} \[00:00<\?"
-    r"|开始训练|開始訓練|训练开始|学習(?:を)?開始|訓練開始|학습(?:을)? 시작|훈련(?:을)? 시작|начало обучения"
-)
-"""What a program says last before its first step, in its own words and those of HF Trainer and progress bars."""
 
 
 @dataclass
@@ -119,6 +109,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     out.put("ended.interval_s", life.interval_s)
     out.put("run.log_truncated", _truncated(view, end), end.refs)
     out.put("ended.excerpt", end.is_excerpt, end.refs)
+    falls_silent.tell(view, end.state, out)
     _checkpoint(view, out)
     told: dict[bool, Failure] = {}
     for failure in _after_completion(view) if end.state == "completed" else ():
@@ -332,7 +323,7 @@ def _by_cut(view: RunView, life: Life) -> _End | None:
         return None
     end, is_quoted = logs[0], is_part(view, logs)
     refs = [SourceRef(end.source, end.line)]
-    if _BEGINS.search(end.text):
+    if falls_silent.BEGINS.search(end.text):
         state = "unknown" if is_quoted else "interrupted"
         text = "its log stops where training begins, with neither a step nor an error" + _silence(life)
         return _End(state, text, refs, open_ended=True)
@@ -343,6 +334,11 @@ def _by_cut(view: RunView, life: Life) -> _End | None:
         state = "unknown" if is_quoted else "interrupted"
         text = "its log stops with what it says it is doing, with neither an end nor an error"
         return _End(state, text + _silence(life), refs, open_ended=True)
+    if falls_silent.lacks_result(view, end):
+        text = (
+            "its log stops behind an evaluation of which no result follows, with neither an end nor an error"
+        )
+        return _End("interrupted", text + _silence(life), refs, open_ended=True, is_excerpt=is_quoted)
     # Who quotes rows shows what they say, who quotes none of them shows where the log stops.
     if not end.cut_off or (is_quoted and len(view.run.metrics)):
         return None

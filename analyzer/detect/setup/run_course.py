@@ -299,7 +299,9 @@ def _stops_at_meeting(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     meetings = of_last_attempt(view, "ranks_meeting")
     if not meetings or len(view.run.metrics) or not view.run.log_ends:
         return None, []
-    by_first = [event for event in meetings if event.fields.get("rank", event.rank or 0) == 0]
+    # a line without a rank is the first one's, unless others name theirs: of a part of a log that may be any
+    named = [event for event in meetings if "rank" in event.fields or event.rank is not None] or meetings
+    by_first = [event for event in named if event.fields.get("rank", event.rank or 0) == 0]
     alone = any(event.fields.get("of") == 1 for event in meetings)
     lines = {(event.ref.source, event.ref.line) for event in meetings}
     all_there = all((end.source, end.line) in lines for end in view.run.log_ends)

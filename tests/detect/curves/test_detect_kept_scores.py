@@ -190,3 +190,25 @@ def test_of_the_batches_of_one_evaluation_none_is_the_best():
     batches = RunMaker().log({"loss": FALLING, "val_acc": AWAY}, steps=[78] * len(AWAY)).plain()
 
     assert "signal.score.never_back" not in batches
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "told"),
+    [
+        ([0.9, 0.9, 0.91, 0.9], [0.75, 0.5, 0.4, 0.3], True),
+        ([0.9, 0.9, 0.91, 0.9], [0.5, 0.6, 0.7, 0.65], False),
+        ([0.9, 0.7, 0.5, 0.3], [0.75, 0.5, 0.4, 0.3], False),  # all is lost
+        ([0.9, 0.9, 0.91, 0.9], [0.75, 0.4, 0.5, 0.7], False),  # a dip
+    ],
+)
+@pytest.mark.parametrize("names", [("source_accuracy", "target_accuracy"), ("acc_src", "acc_tgt")])
+def test_answers_in_the_target_domain_get_wrong_while_those_of_the_source_stay(source, target, told, names):
+    facts = RunMaker().log(dict(zip(names, (source, target), strict=True))).plain()
+
+    assert facts["signal.score.target_lost"] is told
+
+
+def test_how_well_domains_are_told_apart_is_no_answer():
+    columns = {"source_domain_accuracy": [0.9] * 4, "target_domain_accuracy": [0.75, 0.5, 0.4, 0.3]}
+
+    assert "signal.score.target_lost" not in RunMaker().log(columns).plain()

@@ -184,6 +184,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"reward_mean": [*range(60), *[55 + i % 5 for i in range(60)]]}, "signal.policy.reward_slumps", False),
         ({"reward_mean": [*range(20), *([3] * 20), *range(3, 60), *([59] * 60)]}, "signal.policy.reward_slumps", False),
         ({"reward_mean": [*range(-300, 60, 4), *([-60, -20, -50] * 40)]}, "signal.policy.reward_short", True),
+        ({"reward_mean": [*range(0, 90, 2), *([86] * 30), *([68] * 45)]}, "signal.policy.reward_never_back", True),
+        ({"reward_mean": [*range(0, 90, 2), *([86] * 30), *([68] * 25), *([84] * 20)]}, "signal.policy.reward_never_back", False),
         ({"reward_mean": [*range(-300, 60, 4), *([40, 52, 58] * 40)]}, "signal.policy.reward_short", False),
         ({"reward_mean": [0.7, *([3.6, 3.8, 3.5] * 40)], "entropy": [1.4, 0.3, *([0.003] * 119)]}, "signal.policy.narrowed_early", True),
         ({"reward_mean": [20.0 + 4 * i for i in range(121)], "entropy": [1.4, 0.3, *([0.003] * 119)]}, "signal.policy.narrowed_early", False),

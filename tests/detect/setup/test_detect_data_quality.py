@@ -238,3 +238,26 @@ def test_a_detector_that_is_only_evaluated_finds_nothing(logged, told):
         maker.log({name: values}, steps=None if name == "loss" else [None])
 
     assert maker.plain().get("signal.data.nothing_found_in_test") is told
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("coco/bbox_mAP", -1.0, True),
+        ("val_map", -1.0, True),
+        ("val/mAP50", 0.0, False),
+        ("val_map_small", -1.0, None),
+        ("map_per_class", -1.0, None),
+    ],
+)
+def test_a_precision_of_minus_one_over_all_objects_has_nothing_to_compare_with(name, value, told):
+    maker = RunMaker().log({name: [value, value]}, steps=[None, None])
+
+    assert maker.plain().get("signal.data.nothing_to_find") is told
+
+
+def test_the_table_of_the_coco_tools_says_that_there_is_nothing_to_find():
+    maker = RunMaker()
+    maker.event("nothing_to_find", role="info")
+
+    assert maker.plain()["signal.data.nothing_to_find"] is True

@@ -27,6 +27,19 @@ class TestMeeting:
     def test_a_lonely_rank_and_a_silenced_one_do_not(self, fields):
         assert self.meets((0, 9), **fields) is False
 
+    def test_who_names_no_rank_is_the_first_unless_others_name_theirs(self):
+        def facts(*ranks):
+            maker = RunMaker()
+            for line, rank in enumerate(ranks, 8):
+                maker.event(
+                    "ranks_meeting", role="info", line=line, **({} if rank is None else {"rank": rank})
+                )
+            maker.file().log_end(LogEnd(0, 9, "some words", torn=False))
+            return maker.plain()["run.stops_at_meeting"]
+
+        assert facts(None, None) is True
+        assert facts(None, 5) is False  # a part of a log that lacks the first rank
+
     def test_another_log_goes_on(self):
         assert self.meets((0, 9), (1, 300)) is False
 

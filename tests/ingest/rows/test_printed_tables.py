@@ -151,6 +151,7 @@ OF_CLASSES = "+-------+-------+-------+\n| Class |  IoU  |  Acc  |\n+-------+---
 SIDE_BY_SIDE = "| category   | AP     | category   | AP    |\n|:-----------|:-------|:-----------|:------|\n| cup        | 12.500 | fork       | 0.000 |\n| knife      | 25.000 | spoon      | nan   |\n\n"
 WITH_COUNTS = "| class | gts | dets | recall | ap    |\n+-------+-----+------+--------+-------+\n| cat   | 12  | 40   | 0.750  | 0.500 |\n| dog   | 19  | 31   | 0.000  | 0.000 |\n| owl   | 0   | 2    | 0.000  | 0.000 |\n+-------+-----+------+--------+-------+\n| mAP   |     |      |        | 0.250 |\n"
 ONE_REPORT = "              precision    recall  f1-score   support\n\n        ship       0.81      0.77      0.79        41\n         car       0.00      0.00      0.00        29\n\n    accuracy                           0.76        70\n"
+NAMED_REPORT = "                type    precision       recall     f1-score      support\n               NAME        81.00        80.00        81.00         41.0\n               TOWN         0.00         0.00         0.00         29.0\n\n              micro        60.00        50.00        55.00         70.0\n              macro        40.50        40.00        40.50         70.0\n\n"
 
 
 @pytest.mark.parametrize(
@@ -160,9 +161,10 @@ ONE_REPORT = "              precision    recall  f1-score   support\n\n        s
         (SIDE_BY_SIDE, 3, "fork", 0.25),
         (WITH_COUNTS, 2, "dog", 0.5),
         (ONE_REPORT, 2, "car", 0.79),
+        (NAMED_REPORT, 2, "TOWN", 0.81),
         ("Class       IoU    Acc\nroad       0.92   0.95\npole       0.00   0.00\n\n", 2, "pole", 0.92),
     ],
-    ids=["strokes", "side by side", "counts", "report", "blanks"],
+    ids=["strokes", "side by side", "counts", "report", "a name for the classes", "blanks"],
 )
 def test_a_table_of_classes_tells_which_are_never_found(text, classes, names, best):
     run = read_text(text)
@@ -277,3 +279,14 @@ def test_frames_bars_and_long_names_of_a_head_are_seen_through(text, name, told)
 )
 def test_a_frame_around_a_sentence_makes_no_head(text):
     assert not read_text(text).metrics.raw_names
+
+
+@pytest.mark.parametrize("margin", ["", "   "], ids=["copied", "as printed"])
+def test_a_frame_of_one_row_printed_after_each_epoch_is_a_course_also_without_the_blanks_above_its_index(
+    margin,
+):
+    frames = "".join(
+        f"{margin}epoch  acc_web  acc_photo\n\n0      {n}      0.9   0.{n}50000\n\n" for n in (3, 4, 5)
+    )
+
+    assert [value for _, value in points(read_text(frames), "acc_photo")] == [0.35, 0.45, 0.55]

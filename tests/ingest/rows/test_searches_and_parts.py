@@ -152,3 +152,12 @@ def test_what_an_unknown_word_calls_beside_the_same_of_held_out_data_is_of_the_t
     half = read_text("[epoch1] trian_loss=2.5 train_top=0.25 valid_loss=3.5 valid_top=0.5\n" * 2)
     assert [value for _, value in points(half, "loss")] == [2.5, 2.5]
     assert "loss" not in read_text("epoch 1 cls_loss=2.5 cls_top=0.25 val_loss=3.5\n" * 2).metrics.names
+
+
+def test_the_splits_of_an_epoch_after_each_of_which_is_evaluated_are_steps():
+    rows = "".join(
+        f"| end of split  {n} / 90 | epoch   1 | time: 31.25s | valid loss  {6 - n / 4:.2f} | valid ppl  9.50\n"
+        for n in (2, 3, 4)
+    )
+
+    assert points(read_text(rows), "eval_loss") == [(2, 5.5), (3, 5.25), (4, 5.0)]

@@ -48,6 +48,9 @@ _SCORE = LazyRegex(r"(?i)(?:^|[/_])(?:mAP(?:50)?(?:-95)?|recall)$")
 NOTHING_FOUND, EARLY_EPOCHS, EARLY_RESULTS = 1e-3, 10, 10
 """A mean precision of detection that is nothing, and epochs or evaluations in which that is ordinary from scratch."""
 
+NO_TRUTH = -1.0
+"""What the COCO tools and those that follow them give for a mean over nothing."""
+
 EMPTY_BATCHES = 4
 """Batches of a detector in a row without an object that are no chance, as heads for large objects often have none."""
 
@@ -95,6 +98,7 @@ def _composition(view: RunView, out: FactWriter) -> None:
     _part_stands(view, out)
     _nothing_found(view, out)
     _nothing_labelled(view, out)
+    _nothing_to_find(view, out)
     _nonfinite_part(view, out)
     _lone_bad_part(view, out)
 
@@ -342,6 +346,20 @@ def _nothing_found(view: RunView, out: FactWriter) -> None:
             # no row of a training stands beside it: what is tested is no model of the first epochs
             out.put("nothing_found_in_test", nothing, ends_of(scores))
         return
+
+
+def _nothing_to_find(view: RunView, out: FactWriter) -> None:
+    """Whether the precision over all objects is -1 in every evaluation, which stands for a mean over no labelled object.
+
+    Of small objects alone it is -1 wherever the pictures hold none of that size.
+    """
+    printed = view.events("nothing_to_find")
+    names = (name for name in sorted(view.run.metrics.names) if _DETECTION.search(name.lower()))
+    scored = [series for name in names if (series := view.curve(name)) is not None and len(series)]
+    none = [series for series in scored if bool(np.all(series.value == NO_TRUTH))]
+    if printed or scored:
+        refs = [printed[0].ref] if printed else refs_at((none or scored)[0], [0])
+        out.put("nothing_to_find", len(none) == len(scored), refs)
 
 
 def _nothing_labelled(view: RunView, out: FactWriter) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.heldout.scores import ERRORS, HARDLY_ANY, OUTLINE, Score, rows_away, scores_of
 from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE
@@ -65,6 +65,12 @@ within the later one, in which another score gained as much: folds and settings 
 STANDS_GAIN = 0.02
 """Two answers of a hundred: what a mean over so many batches differs by from row to row."""
 
+LOST_ROWS, TARGET_LEFT, SOURCE_KEPT = 2, 0.75, 0.9
+"""A quarter of the right answers lost in two evaluations to the end, more than the scatter of a hundred samples, and nine tenths kept."""
+
+_TARGET_OF = {"src": "tgt", "source": "target"}
+_OF_SOURCE = frozenset(_TARGET_OF)
+
 _TESTED, _VALIDATED = word_set("test testing"), word_set("val valid validation dev eval evaluation")
 _PART = "part/"
 _ONE_SPELLING = {"acc": "accuracy"}
@@ -86,6 +92,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _error_left(out, held or every)
     _test_below(out, view)
     _lost_in_later_training(out, view)
+    _target_lost(out, view)
     _training_unmoved(out, view, [score for score in every if score.reading.phase != "eval"])
 
 
@@ -270,6 +277,23 @@ def _hardly_right(out: FactWriter, every: list[Score]) -> None:
         ]
         shown = shares[0].series
         out.put("hardly_right", all(few), end_of(shown))
+
+
+def _target_lost(out: FactWriter, view: RunView) -> None:
+    """Whether answers in the domain that a training adapts to get wrong, while those in the domain of its labels stay right."""
+    for name in sorted(view.run.metrics.names):
+        words = words_of(name)
+        if _OF_SOURCE.isdisjoint(words) or "domain" in words or not read_score(name).kind & SHARE_OF_ALL:
+            continue  # of domains themselves a good adaptation tells nothing
+        twin = [_TARGET_OF.get(word, word) for word in words]
+        other = next((n for n in view.run.metrics.names if words_of(n) == tuple(twin)), "")
+        source, target = view.finite(name), view.finite(other) if other else None
+        if source is None or target is None or min(len(source), len(target)) < HARDLY_ROWS:
+            continue
+        lost = float(target.value[-LOST_ROWS:].max()) <= TARGET_LEFT * float(target.value.max())
+        kept = float(source.value[-1]) >= SOURCE_KEPT * float(source.value.max())
+        out.put("target_lost", lost and kept, [*ends_of(target), *end_of(source)])
+        return
 
 
 def _error_left(out: FactWriter, scores: list[Score]) -> None:

@@ -14,7 +14,7 @@ from analyzer.detect.curves.span import is_late
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.ranked import median_of
-from analyzer.model.score_words import OVERLAP, read_score
+from analyzer.model.score_words import OVERLAP, SHARE_OF_ALL, read_score
 from analyzer.model.tables import Series
 
 EMPTY = 0.995
@@ -46,6 +46,15 @@ _TRANSCRIBES = _ERROR_RATES | {"ctc", "blank", "blanks", "rnnt"}
 _TWICE = LazyRegex(r"(?<![\d.])(\d{1,6})(?:\.0{0,4})?[, ]{1,4}\1(?![\d])")
 """An item twice in turn, as a label of CTC may hold; a set of classes holds none twice."""
 
+FEW_RIGHT = 0.1
+"""A tenth of the answers right: of weights that somebody kept, more are."""
+
+CLASSES, OF_A_GUESS = (10, 100, 1000), 0.01
+"""Numbers of classes of the data sets that published weights are tested on, and how near to its logarithm the loss of a guess lies."""
+
+ABOVE_A_GUESS = 7.6
+"""Nats, a tenth above those of a guess among a thousand classes: the model is certain of wrong answers."""
+
 SHOWN = 5
 """Predictions that a log shows before their being empty says something of the model."""
 
@@ -58,6 +67,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _decibels_apart(out, view)
     _class_never_found(out, view, every)
     _undefined(out, view)
+    _only_evaluated(out, view, every)
 
 
 def _empty_answers(out: FactWriter, view: RunView, every: tuple[Score, ...]) -> None:
@@ -157,6 +167,21 @@ def _best(score: Score) -> float:
 def _is_counted(group: dict[int, Score]) -> bool:
     first = min(group)
     return first <= 1 and sorted(group) == list(range(first, first + len(group)))
+
+
+def _only_evaluated(out: FactWriter, view: RunView, every: tuple[Score, ...]) -> None:
+    """Whether weights that are only evaluated answer like untrained ones, or are certain of wrong answers."""
+    shares = [s for s in every if s.reading.kind & SHARE_OF_ALL and s.reading.better > 0 and s.reading.whole]
+    held, losses = [s for s in shares if s.reading.phase == "eval"], view.finite("eval_loss")
+    if not held or losses is None or view.once(loss_points) is not None:
+        return
+    right = min(float(score.values[-1]) for score in held)
+    loss, refs = float(losses.value[-1]), [*end_of(losses), *end_of(held[0].series)]
+    like_a_guess = [
+        c for c in CLASSES if abs(loss / np.log(c) - 1) <= OF_A_GUESS and right <= max(FEW_RIGHT, 2 / c)
+    ]
+    out.put("all_guessed", bool(like_a_guess), refs)
+    out.put("all_wrong", right <= FEW_RIGHT and loss >= ABOVE_A_GUESS, refs)
 
 
 def _undefined(out: FactWriter, view: RunView) -> None:

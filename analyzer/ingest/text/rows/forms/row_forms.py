@@ -25,6 +25,9 @@ MAX_CHARACTERS = 8_000
 OF_A_STEADY_STEP = frozenset({"step_time_s", "data_time_s", "samples_per_second"})
 # Left out of the row of an epoch's first batch: it times the start of the loader's workers, not a step.
 
+BATCHES_OF_A_LONE_PASS = 20
+"""Batches of the only evaluation of a log that trains nothing: their mean tells its level, however many were left."""
+
 LEAST_OF_A_PASS = 0.5
 """A running mean over half of a pass is that of the whole within its noise; over less a pass may have been cut off."""
 
@@ -248,7 +251,8 @@ class RowForms(Learnable):
     def finish(self, log: LogState) -> None:
         """See ``LineGrammar.finish``; where no pass tells more, the first batches of several are held-out data all the same."""
         self._end_pass(log)
-        for begun in self._begun if len(self._begun) > 1 else ():  # one may have been cut off
+        alone = log.step is None and bool(self._begun) and self._begun[0].at >= BATCHES_OF_A_LONE_PASS
+        for begun in self._begun if len(self._begun) > 1 or alone else ():  # one may have been cut off
             for name, value in begun.values.items():
                 log.metric(_held_out(name), value, begun.line, begun.step)
         self._gaps.state_window(log)

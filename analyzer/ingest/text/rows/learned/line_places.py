@@ -68,7 +68,7 @@ _BEFORE_REST = LazyRegex(
 )
 _AFTER_EPOCHS = LazyRegex(rf"(?i)^\W{{0,3}}(?:[^\]]{{1,20}}\] )?after (?P<epoch>{INT}) epochs?(?=[,:])")
 _SHARE = LazyRegex(
-    rf"(?i)\b(?:process|progress|processed|done|trained)(?: on)?[: ]{{1,2}}(?P<step>{INT}) ?/ ?(?P<total>{INT})(?=[ (,:])"
+    rf"(?i)\b(?:process|progress|processed|done|trained|end of (?:split|chunk|shard))(?: on)?[: ]{{1,2}}(?P<step>{INT}) ?/ ?(?P<total>{INT})(?=[ (,:])"
 )
 _EPOCH_AHEAD = LazyRegex(rf"\[(?P<epoch>{INT})/{INT}\] {{0,2}}$")
 """Two counters in a row, of which the second is named: ``[1/70] Step: 50/259``."""

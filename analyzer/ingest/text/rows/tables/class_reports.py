@@ -18,6 +18,7 @@ from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.tables.class_tables import LEAST_SAMPLES, ClassScores, measure_of
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.score_words import read_score
 from analyzer.record import NamedTuple
 
 REPORTS = 2
@@ -26,7 +27,7 @@ REPORTS = 2
 _ROW = LazyRegex(
     r"^\s{0,60}(?P<of>\S[^\r\n]{0,60}?)\s{1,60}(?P<values>(?:\d{1,3}\.\d{1,8}\s{1,60}){1,4})(?P<samples>\d{1,12})(?:\.\d{1,4})?\s{0,8}$"
 )
-_MEANS = {"macro avg": "macro", "weighted avg": "weighted", "micro avg": "micro", "samples avg": "samples", "avg / total": "weighted"}  # fmt: skip
+_MEANS = {"macro avg": "macro", "weighted avg": "weighted", "micro avg": "micro", "samples avg": "samples", "avg / total": "weighted", "micro": "micro", "macro": "macro", "weighted": "weighted"}  # fmt: skip
 
 
 class _Row(NamedTuple):
@@ -71,9 +72,11 @@ class ClassReport:
     """
 
     def __init__(self, names: tuple[str, ...], reports: Reports, head: LogLine) -> None:
-        self._names = names
+        self._names = (
+            names if read_score(names[0]).better else names[1:]
+        )  # that of the classes may have a name, too
         self._reports = reports
-        self._measure = measure_of(("class", *names))
+        self._measure = measure_of(("class", *self._names))
         self._classes = ClassScores(self._measure, head)
         reports.begun += 1
 

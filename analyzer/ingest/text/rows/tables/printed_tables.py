@@ -406,10 +406,10 @@ class _Table(WritesAtOnce):
     def _below(self, text: str) -> dict[str, str] | None:
         """Cells that each begin, or each end, where the name of a column does; fewer than there are columns."""
         words = list(_WORDS.finditer(text))
-        if len(words) == len(self._head.names) + 1 and words[0][0].isdigit() and self._head.doubtful > 1:
-            words = words[1:]  # the index of a frame of pandas, above which nothing stands
-            fits = [word.end() for word in words] == [end for _, end in self._head.spans]
-            return dict(zip(self._head.names, (word[0] for word in words), strict=True)) if fits else None
+        if len(words) == len(self._head.names) + 1 and words[0][0].isdigit():
+            cells = dict(zip(self._head.names, (word[0] for word in words[1:]), strict=True))
+            gaps = {word.end() - end for word, (_, end) in zip(words[1:], self._head.spans, strict=True)}
+            return cells if len(gaps) == 1 else None  # a frame of pandas, its index left out of the head
         if not 2 <= len(words) < len(self._head.names) or "|" in text:
             return None
         for side in (0, 1):
