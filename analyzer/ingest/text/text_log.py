@@ -63,7 +63,7 @@ MIN_ROWS_OF_MARKDOWN = 20
 """Lines of a Markdown file that is a console log under a wrong name; a page that quotes a run shows a few."""
 
 MIN_ROWS_OF_TABLE = 3
-"""Lines of a log that is named as a table, and more than half of all: fewer may be remarks."""
+"""Lines of a log that is named as a table: one or two may be a table's title."""
 
 MIN_HITS_BY_CONTENT = 3
 """Different known phrases that make a file with a foreign suffix a log: a training script may quote one or two."""
@@ -135,7 +135,7 @@ def _measures(path: Path) -> str:
 def _is_log_in_table(name: str, text: bytes) -> bool:
     """Whether what is named as a table has no head: bare rows of numbers, or lines that count an epoch or tell a loss from the first on.
 
-    The lines of one that is not named for the course of a run must count, for remarks on runs tell losses as well.
+    Most lines of one that is not named for the course of a run must, and the first count: remarks on runs tell losses as well.
     """
     of_a_course = METRIC_FILE.search(name)
     if of_a_course and _NO_HEADER.match(text):
@@ -144,7 +144,8 @@ def _is_log_in_table(name: str, text: bytes) -> bool:
         return False
     shown = text[:16_384]
     rows, lines = len(_ROW.findall(shown)), sum(1 for line in shown.splitlines() if line.strip())
-    return rows >= MIN_ROWS_OF_TABLE and rows * 2 > lines and _CELL.search(shown) is None
+    most = of_a_course is not None or rows * 2 > lines
+    return rows >= MIN_ROWS_OF_TABLE and most and _CELL.search(shown) is None
 
 
 def _is_log_in_markdown(text: bytes) -> bool:
