@@ -229,6 +229,35 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
             {"signal.generalisation.accuracy_lost": 0.03, "signal.generalisation.accuracy_gained": 0.2},
             {"signal.generalisation.accuracy_gained": 0.01},
         ),
+        (
+            "answers-keep-their-gain",
+            {
+                "signal.generalisation.accuracy_lost": 0.06,
+                "signal.generalisation.accuracy_gained": 0.3,
+                "signal.generalisation.worse_than_best": 1.1,
+            },
+            {"signal.generalisation.worse_than_best": 1.7},
+        ),
+        (
+            "held-out-stands-near-best",
+            {
+                "signal.generalisation.level_over_best": 1.2,
+                "signal.eval.rises_while_train_falls": True,
+                "signal.gap.score_gained": False,
+                "signal.gap.right": 0.0,
+            },
+            {"signal.generalisation.level_over_best": 1.5},
+        ),
+        (
+            "held-out-steady",
+            {
+                "signal.generalisation.swing": 0.4,
+                "signal.generalisation.gained_late": 0.3,
+                "signal.gap.score_gained": False,
+                "signal.gap.right": 0.0,
+            },
+            {"signal.generalisation.gained_late": 0.02},
+        ),
         ("waits-alike", {"signal.pace.wait_grows": False}, {"signal.pace.wait_grows": True}),
         ("learned-once", {"signal.gap.back_at_first": False}, {"signal.gap.back_at_first": True}),
         ("no-deep-drops", FEWER_WORKERS | {"signal.pace.deep_drops": 0}, {"signal.pace.deep_drops": 3}),
@@ -248,6 +277,7 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("keeps-its-sign", LIKELIHOOD, {"signal.progress.points": 12}),
         ("reward-kept", HARDER_TASKS, {"signal.policy.reward_gained": False}),
         ("reward-kept", HARDER_TASKS, {"signal.policy.reward_slumps": True}),
+        ("reward-kept", HARDER_TASKS, {"signal.policy.reward_never_back": True}),
         ("reward-kept", CLIMBING, {"signal.policy.reward_climbs": False}),
     ],
 )

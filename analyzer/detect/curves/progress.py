@@ -143,8 +143,11 @@ def detect(view: RunView, out: FactWriter) -> None:
         _begins(out, view, loss[0])
         batches = held_out is None and loss[1].of_few_batches() and begins_in_the_middle(view, loss[0])
         if not batches and not view.once(grow_from_row_to_row):
-            scatters = _like_batches(loss[1].values) and not _rose_too(held_out)
-            _breaks(out, *loss, grows_with_score=scored_best_at_end(view), scatters=scatters)
+            rose_too = _rose_too(held_out)
+            scatters = _like_batches(loss[1].values) and not rose_too
+            # What rose tenfold on held-out data as well ran away, whatever a score says of it.
+            wild = rose_too and loss[1].last >= WILD * loss[1].first
+            _breaks(out, *loss, grows_with_score=not wild and scored_best_at_end(view), scatters=scatters)
         _level_change(out, view, *loss)
         anew, refs = began_anew(view, *loss, None if held_out is None else held_out[0])
         out.put("began_anew", anew, refs)

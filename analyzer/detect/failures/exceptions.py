@@ -93,12 +93,14 @@ _READS_PICTURES = LazyRegex(
 _OF_SETTINGS = LazyRegex(
     r"(?i)(?:^|_|\b)(?:conf(?:ig(?:s|uration)?)?|cfg|args?|arguments|opts?|options|settings?|h?params|hyper_?params)(?=_|\b|\.)"
 )
+_PLAIN = LazyRegex(
+    r"(?i)^(?:<module>|__init__|main|_{0,2}(?:from|read|load|parse|open|get|init)(?:_?(?:from|json|str|string|file|path|all))*)$"
+)
+"""Functions whose names do not tell what they read: their file may."""
 _OF_AN_ANSWER = LazyRegex(
-    r"(?i)(?:^|_)(?:response|reply|answer|judge(?:ment)?|reward|completion|llm|gpt|api|chat|tool_calls?|generat(?:e|ion))(?=_|$)"
+    r"(?i)(?!_{0,2}(?:load|read|iter|open)_|.*(?:file|path|lines?)(?:_|$))(?:^|.*_)(?:response|reply|answer|judge(?:ment)?|reward|completion|llm|gpt|api|chat|tool_calls?|generat(?:e|ion))(?=_|$)"
 )
-_OF_DATA = LazyRegex(
-    r"(?i)data(?:set)?|sample|record|annot|label|coco|corpus|captions?|split|jsonl|(?:^|_)(?:lines?|pairs?|rows?|files?)(?:_|$)|^(?:load|read|iter)_(?:chat|response|answer|completion|reward)"
-)
+_OF_DATA = LazyRegex(r"(?i)data(?:set)?|sample|record|annot|label|coco|corpus")
 """What JSON is read for, by the names that programs give to functions and files which read it."""
 
 _LEFT_PYTHON = frozenset({"asynchat", "asyncore", "distutils", "imp", "smtpd"})
@@ -258,9 +260,10 @@ def json_of(event: Event) -> str | None:
     file = re.split(r"[/\\]", str(event.fields.get("file", "")))[-1]
     if raised_at(event) != STANDARD or _OF_DATA.search(function):
         return None
-    if _OF_SETTINGS.search(function) or (not _OF_DATA.search(file) and _OF_SETTINGS.search(file)):
+    of_file = _PLAIN.search(function) is not None and _OF_DATA.search(file) is None
+    if _OF_SETTINGS.search(function) or (of_file and _OF_SETTINGS.search(file)):
         return "settings"
-    return "answer" if _OF_AN_ANSWER.search(function) else None
+    return "answer" if _OF_AN_ANSWER.match(function) else None
 
 
 def unread_picture(event: Event) -> bool:

@@ -134,3 +134,14 @@ def test_one_evaluation_of_parts_stands_beside_their_sum_in_training():
         "signal.loss.first"
         not in RunMaker("lightning").log({"yaw_loss": [24.5], "roll_loss": [11.0]}).plain()
     )
+
+
+def test_a_loss_that_rose_tenfold_on_held_out_data_as_well_exploded_whatever_a_score_says():
+    losses = [60.0, 190.0, 700.0, 1400.0, 2700.0, 2300.0, 1700.0, 1500.0, 1200.0, 1100.0, 900.0]
+    rising = [0.3, 0.35, 0.33, 0.33, 0.34, 0.44, 0.5, 0.6, 0.65, 0.7, 0.8]
+    rose, fell = ([held_out * value for value in losses] for held_out in (1.1, 0.9))
+    fell = [*fell[:-3], 40.0, 38.0, 36.0]
+
+    for held_out, exploded in ((rose, True), (fell, False)):
+        told = facts({"loss": losses, "eval_loss": held_out, "eval_accuracy": rising})
+        assert told["signal.progress.exploded"] is exploded

@@ -360,3 +360,31 @@ def test_a_loss_that_was_at_its_best_while_the_rate_still_rose(losses, rates, to
     facts = epochs(RunMaker(), loss=losses, learning_rate=rates)
 
     assert facts["signal.learning_rate.best_in_warm_up"] is too_far
+
+
+@pytest.mark.parametrize(("empty", "finite"), [((2, 4), True), ((2,), False)])
+def test_a_mean_over_no_labelled_object_is_no_broken_number(empty, finite):
+    overlap = [0.25, float("nan"), 0.5, float("nan"), 0.5, 0.25]
+    maker = RunMaker("darknet").log(
+        {"Obj": overlap, "loss": [9.0, 7.0, 8.0, 7.0, 6.0, 5.0]}, lines=[*range(1, 7)]
+    )
+    for line in empty:
+        maker.event("labelled_objects_none", line=line, role="info")
+    facts = maker.event("labelled_objects", line=1, role="info").plain()
+
+    assert facts["signal.exact.all_finite"] is finite
+    assert facts.get("signal.metric.nan", False) is finite
+
+
+@pytest.mark.parametrize(
+    ("losses", "counts"),
+    [
+        ([99.0, 100.0, 101.0, 102.0, 103.0, 104.0], True),
+        ([99.0, 100.0, 101.0, 110.0, 111.0, 112.0], False),
+        ([99.5, 100.5, 101.5, 102.5, 103.5, 104.5], False),
+    ],
+)
+def test_a_loss_that_is_the_number_of_its_step(losses, counts):
+    facts = RunMaker().log({"loss": losses}, steps=list(range(100, 106))).plain()
+
+    assert facts["signal.metric.counts_steps"] is counts

@@ -377,3 +377,19 @@ def test_what_was_learned_since_the_last_evaluation_is_held_against_none():
 
     assert early.plain()["signal.gap.never_generalised"] is False
     assert late.plain()["signal.gap.never_generalised"] is True
+
+
+@pytest.mark.parametrize(
+    ("held_out", "level", "swing", "gained"),
+    [
+        ([0.9, 0.6, 0.5, 0.4, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6], 1.5, 0.0, 0.0),
+        ([0.9, 0.8, 0.7, 0.4, 0.6, 0.4, 0.6, 0.4, 0.6, 0.4, 0.6, 0.4], 1.25, 0.4, 0.0),
+        ([1.2, 1.1, 1.0, 0.8, 0.8, 0.8, 0.6, 0.5, 0.5, 0.4, 0.4, 0.4], 1.0, 0.33, 0.5),
+    ],
+)
+def test_where_held_out_loss_stands_beside_its_best(held_out, level, swing, gained):
+    facts = RunMaker().log({"eval_loss": held_out}).plain()
+
+    assert facts["signal.generalisation.level_over_best"] == pytest.approx(level)
+    assert facts["signal.generalisation.swing"] == pytest.approx(swing, abs=0.01)
+    assert facts["signal.generalisation.gained_late"] == pytest.approx(gained, abs=0.01)

@@ -184,6 +184,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"reward_mean": [*range(60), *[55 + i % 5 for i in range(60)]]}, "signal.policy.reward_slumps", False),
         ({"reward_mean": [*range(20), *([3] * 20), *range(3, 60), *([59] * 60)]}, "signal.policy.reward_slumps", False),
         ({"reward_mean": [*range(-300, 60, 4), *([-60, -20, -50] * 40)]}, "signal.policy.reward_short", True),
+        ({"reward_mean": [*range(0, 90, 2), *([86] * 30), *([68] * 45)]}, "signal.policy.reward_never_back", True),
+        ({"reward_mean": [*range(0, 90, 2), *([86] * 30), *([68] * 25), *([84] * 20)]}, "signal.policy.reward_never_back", False),
         ({"reward_mean": [*range(-300, 60, 4), *([40, 52, 58] * 40)]}, "signal.policy.reward_short", False),
         ({"reward_mean": [0.7, *([3.6, 3.8, 3.5] * 40)], "entropy": [1.4, 0.3, *([0.003] * 119)]}, "signal.policy.narrowed_early", True),
         ({"reward_mean": [20.0 + 4 * i for i in range(121)], "entropy": [1.4, 0.3, *([0.003] * 119)]}, "signal.policy.narrowed_early", False),
@@ -358,6 +360,22 @@ def two_stages(old_at_end, new):
 )
 def test_a_later_training_may_lose_what_an_earlier_one_gained(old, new, lost):
     assert two_stages(old, new).get("signal.score.lost_in_later_training") is lost
+
+
+@pytest.mark.parametrize(("gained", "lost"), [("recall", False), ("iou", True)])
+def test_precision_that_recall_was_bought_with_is_not_forgotten(gained, lost):
+    known = [0.3 + 0.06 * i for i in range(10)]
+    columns = {
+        "loss": [2.0 - 0.15 * i for i in range(10)] * 2,
+        "precision": known + [0.62 - 0.04 * i for i in range(10)],
+    }
+    maker = RunMaker().log(columns, steps=None)
+    maker = maker.log(
+        {gained: [0.1 + 0.05 * i for i in range(10)]}, steps=None, lines=list(range(110, 210, 10))
+    )
+    plain = maker.event("training_begins_again", role="info", line=110).plain()
+
+    assert plain.get("signal.score.lost_in_later_training") is lost
 
 
 def test_a_code_that_is_reconstructed_from_makes_no_policy():

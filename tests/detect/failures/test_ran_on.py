@@ -183,6 +183,8 @@ NO_JSON = (
         ("options.py", "load_dataset_config", "undecodable-record"),
         ("options.py", "read_lines", "undecodable-record"),
         ("run.py", "load_chat", "undecodable-record"),
+        ("options.py", "load_captions", "undecodable-record"),
+        ("turns.py", "load_chat", "undecodable-record"),
         ("data.py", "__getitem__", "undecodable-record"),
     ],
 )

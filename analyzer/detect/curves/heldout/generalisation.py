@@ -17,6 +17,7 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import read_name
 from analyzer.model.ranked import median_of
+from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Series
 
 NOISE_POINTS = 5
@@ -51,6 +52,9 @@ LOST_SHARE = 0.25
 
 FEW_EACH_BETTER, SURER = 3, 1.5
 """Three evaluations, each better than the one before, tell what five tell that scatter, if the loss rose by less than half."""
+
+LEVELS_OF = 12
+"""Evaluations whose quarters are three rows and more, so that a median of each is no accident."""
 
 TURNED = 0.2
 """A fifth of the evaluations after the best one: fewer may be the scatter of the last few."""
@@ -95,6 +99,8 @@ def _best(out: FactWriter, good: Series) -> None:
         out.put("worse_than_best", final / lowest, refs)
         if len(good) >= NOISE_POINTS:
             out.put("turned", last - best > TURNED * len(good) and final > (1 + KEPT) * lowest, refs)
+    if len(good) >= LEVELS_OF and lowest > 0:
+        _levels(out, values, refs)
     if len(good) >= NOISE_POINTS:
         spread = min(noise(values), scatter(values))
         near = max(2.0 * spread, extreme(values) + spread)
@@ -104,6 +110,16 @@ def _best(out: FactWriter, good: Series) -> None:
             spread = float(np.ptp(values[len(good) // 2 :]))
             out.put("flat", bool(spread <= PLATEAU_SHARE * lowest), refs)
             out.put("never_fell", bool(median_of(values[-3:]) >= (1 - PLATEAU_SHARE) * values[0]), refs)
+
+
+def _levels(out: FactWriter, values: Values, refs: list[SourceRef]) -> None:
+    """Where held-out loss stands over its last third beside its best, how far it swings there, and what it gained since its second quarter."""
+    late, half = values[-(values.size // 3) :], values[values.size // 2 :]
+    out.put("level_over_best", float(median_of(late)) / float(values.min()), refs)
+    _, then, _, now = (float(median_of(part)) for part in np.array_split(values, 4))
+    low, high = np.percentile(half, [10, 90])
+    out.put("swing", float(high - low) / float(median_of(half)), refs)
+    out.put("gained_late", 1 - now / then, refs)
 
 
 def _against_train(out: FactWriter, view: RunView, good: Series) -> None:

@@ -37,6 +37,7 @@ from analyzer.detect.curve import (
 )
 from analyzer.detect.curves.trend import trend
 from analyzer.model.arrays import Mask, Values
+from analyzer.model.name_words import words_of
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.tables import NULL_INT, Event, Series
 from analyzer.record import NamedTuple
@@ -371,6 +372,16 @@ def is_mean_of_nothing(view: RunView, series: Series) -> bool:
         event.ref.source == source and since <= (event.ref.line or 0) <= until
         for event in view.events("mean_of_nothing")
     )
+
+
+def is_of_no_object(view: RunView, series: Series) -> bool:
+    """Whether a series is not a number only in rows of a detector that say they hold no labelled object, and no loss."""
+    nan = np.isnan(series.value)
+    empty = {(event.ref.source, event.ref.line) for event in view.events("labelled_objects_none")}
+    if not nan.any() or not empty or "loss" in words_of(series.logged_as):
+        return False
+    places = zip(series.source[nan].tolist(), series.line[nan].tolist(), strict=True)
+    return all(place in empty for place in places)
 
 
 def grow_from_row_to_row(view: RunView) -> bool:

@@ -7,7 +7,12 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.loss import ASTRONOMICAL, means_so_far
-from analyzer.detect.curves.numerics.bad_points import is_mean_of_nothing, loss_points, only_at_skips
+from analyzer.detect.curves.numerics.bad_points import (
+    is_mean_of_nothing,
+    is_of_no_object,
+    loss_points,
+    only_at_skips,
+)
 from analyzer.detect.curves.numerics.metric_values import OF_TARGETS
 from analyzer.detect.robust import digits_of
 from analyzer.detect.setup.run_course import reward_metrics
@@ -113,6 +118,8 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
             continue
         if OF_TARGETS.search(name) and np.isinf(series.value).any():
             continue  # one target of 0 makes it so
+        if is_of_no_object(view, series):
+            continue
         bad = ~np.isfinite(series.value)
         if (_NORM.search(name) and _only_at_skips(view, name, series)) or _is_an_empty_split(view, name, bad):
             continue

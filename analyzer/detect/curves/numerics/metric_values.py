@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
-from analyzer.detect.curve import align, finite_points
-from analyzer.detect.curves.numerics.bad_points import grad_points, is_mean_of_nothing, loss_points
+from analyzer.detect.curve import align, finite_points, has_steps
+from analyzer.detect.curves.numerics.bad_points import (
+    grad_points,
+    is_mean_of_nothing,
+    is_of_no_object,
+    loss_points,
+)
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Mask
 from analyzer.model.name_words import RIVALS, read_name, word_set, words_of
@@ -44,6 +49,9 @@ NEGATIVE_ROWS = 3
 
 BY_DESIGN = -2.0
 """A loss that is negative from its first point on and stays above is a similarity, as cosine losses are."""
+
+COUNTED_ROWS = 5
+"""Five different losses that are the numbers of their steps, to one: no batch costs that."""
 
 SHARE_ROWS, SPAN, NEAR = 5, 0.2, 0.1
 """Over five rows and a fifth of all answers a tenth apart: no overlap and no cosine keeps to the accuracy like that."""
@@ -118,7 +126,8 @@ def detect(view: RunView, out: FactWriter) -> None:
     _bottomless(out, view)
     _beyond_one(out, view)
     _mean_of_nothing(out, view)
-    if _divides_by_targets(out, view) and not seen:
+    _counts_steps(out, view)
+    if (_divides_by_targets(out, view) or _of_no_object(out, view)) and not seen:
         out.put("training_sound", _training_sound(view))
     if seen:
         if "signal.metric.impossible" not in out.facts:
@@ -315,6 +324,18 @@ def _beyond_one(out: FactWriter, view: RunView) -> None:
             return
 
 
+def _counts_steps(out: FactWriter, view: RunView) -> None:
+    """Whether what is printed as the loss is the number of its step, whole and one more with each."""
+    points = view.once(loss_points)
+    good = None if points is None else points.curve()
+    if good is None or len(good) < COUNTED_ROWS or not has_steps(good):
+        return
+    apart = np.abs(good.value - good.step)
+    whole = bool((good.value == np.round(good.value)).all())
+    counts = whole and float(apart.max()) <= 1 and np.unique(good.value).size >= COUNTED_ROWS
+    out.put("counts_steps", bool(counts), ends_of(good))
+
+
 def _negative_part(out: FactWriter, view: RunView) -> None:
     """A part of the loss that is a distance or an overlap lost, and is below zero in every row."""
     for name in sorted(view.run.metrics.names):
@@ -352,6 +373,18 @@ def _mean_of_nothing(out: FactWriter, view: RunView) -> None:
     if series is not None and is_mean_of_nothing(view, series):
         _not_a_number(out, "reward_mean", series)
         out.put("nan_of_nothing", value=True, refs=refs_at(series, np.flatnonzero(np.isnan(series.value))))
+
+
+def _of_no_object(out: FactWriter, view: RunView) -> bool:
+    """A mean over the labelled objects of a row that says it holds none."""
+    if "signal.metric.nan" in out.facts or not view.events("labelled_objects_none"):
+        return False
+    for name in sorted(view.run.metrics.names):
+        series = view.curve(name)
+        if series is not None and is_of_no_object(view, series):
+            _not_a_number(out, name, series)
+            return True
+    return False
 
 
 def _divides_by_targets(out: FactWriter, view: RunView) -> bool:

@@ -36,6 +36,9 @@ END_LEVELS = 7
 OF_LEVEL = 0.2
 """A fifth of the highest level: rewards that never moved that far have neither been gained nor lost."""
 
+OF_GAIN = 0.2
+"""A fifth of what was gained, missing at each level of the last third: better policies were found and not kept."""
+
 STANDS, STANDS_ROWS, STRAYED = 0.15, 50, 2
 """Fifty rows within fifteen percent of one level, the first ones among them, but for a tenth: nothing was gained."""
 
@@ -152,6 +155,8 @@ def _levels(out: FactWriter, values: Values, refs: list[SourceRef], *, of_agent:
     out.put("reward_slumps", bool(moved and won > 0 and fell), refs)
     short = float(levels[best] - median_of(levels[-END_LEVELS:])) >= LOST / 2 * won
     out.put("reward_short", bool(moved and won > 0 and short), refs)
+    below = float(levels[best] - levels[-END_LEVELS:].max()) >= OF_GAIN * won
+    out.put("reward_never_back", bool(moved and won > 0 and below), refs)
     if values.size >= STANDS_ROWS:
         level = float(median_of(levels))
         away = np.sort(np.abs(levels - level))[: LEVELS - STRAYED]
