@@ -76,8 +76,9 @@ OWN_HOST = (
 )
 """A server of the job's own network inside a pattern: an address, or a name without a domain; stores have such names too."""
 
-WEB_API = r"(?:api(?:-[a-z0-9-]{1,20})?|hooks|dashscope|generativelanguage)\.(?!wandb\.|neptune\.|comet\.|swan|clear\.|github\.|wit\.)[a-z0-9.-]{3,60}"
-"""The name of a server on the web that answers calls of a program, as models and messengers have it: nothing is downloaded from it."""
+WEB_API = r"(?:api(?:-[a-z0-9-]{1,20})?|hooks|dashscope|generativelanguage)\.(?!wandb\.|neptune\.|comet\.|swan|clear\.|github\.|wit\.|roboflow\.|ngc\.|figshare\.|osf\.|kaggle\.|zenodo\.)[a-z0-9.-]{3,60}"
+"""The name of a server on the web that answers calls of a program, as models and messengers have it. Trackers have such names
+too, and so have stores of data, of which those that many download from are left out."""
 
 LOCAL = r"(?<![\d.])(?P<local>(?:172\.17\.|192\.168\.122\.|127\.0\.1\.1\b)[\d.]{0,7})"
 """An address that each host gives itself: on the first bridge of Docker and of libvirt, and what Debian names the host by."""

@@ -45,14 +45,24 @@ ENVIRONMENT = LazyRegex(
 of them may well not come from the script."""
 
 API_CLASH = LazyRegex(
-    r"^(?!(?:\w{1,60}\.)*(?:forward|__(?:getitem|call)__|<lambda>|\w{0,30}collate\w{0,30}|compute_metrics|\w{0,30}loss_?(?:fn|func(?:tion)?))\(\) )"
+    r"^(?!(?:\w{1,60}\.)*(?:__getitem__|<lambda>|\w{0,30}collate\w{0,30}|compute_metrics|\w{0,30}loss_?(?:fn|func(?:tion)?))\(\) )"
     r".{0,120}(?:got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument|takes \d{1,3} positional arguments? but)"
     r"|Cannot find argument '\w{1,60}', Possible Arguments:|module '[\w.]{1,120}' has no attribute|cannot import name|'(?!NoneType|Tensor|DataParallel|DistributedDataParallel)[A-Z]\w{2,80}' object has no attribute '(?!_)"
 )
 """A call or a name that the called part does not have: between two installed packages their versions do not fit.
 
 A private name of an object is mostly asked for by its own class, whose authors then misnamed it. What a run hands to a package to be
-called, its model, data set or collation, is the run's own; the models of libraries are known by their names (``library_mismatch``)."""
+called, its data set or collation, is the run's own; of a model see ``_OF_A_MODEL``."""
+
+_OF_A_MODEL = LazyRegex(
+    r"^(?!\w{0,40}(?:Tokenizer\w{0,12}|BatchEncoding|RotaryEmbedding|MultiheadAttention)\.)(?:\w{1,60}\.)*(?:forward|__call__)\(\) "
+)
+_MODELS = LazyRegex(
+    r"[/\\](?:models?|layers|tuners|model_executor|transformer\w{0,4}_engine)[/\\](?:[\w.-]{1,60}[/\\]){0,4}\w{1,60}\.py$"
+    r"|[/\\](?:modeling_\w{1,60}|peft_model|\w{0,30}attention\w{0,30}|transformer)\.py$"
+)
+"""Files of packages that are models: whose layers they call is a package too, or was put in its place for another version.
+A trainer, or what else takes a model from the run, calls the run's own."""
 
 _MISFIT = LazyRegex(
     r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument"
@@ -83,8 +93,12 @@ _READS_PICTURES = LazyRegex(
 _OF_SETTINGS = LazyRegex(
     r"(?i)(?:^|_|\b)(?:conf(?:ig(?:s|uration)?)?|cfg|args?|arguments|opts?|options|settings?|h?params|hyper_?params)(?=_|\b|\.)"
 )
+_PLAIN = LazyRegex(
+    r"(?i)^(?:<module>|__init__|main|_{0,2}(?:from|read|load|parse|open|get|init)(?:_?(?:from|json|str|string|file|path|all))*)$"
+)
+"""Functions whose names do not tell what they read: their file may."""
 _OF_AN_ANSWER = LazyRegex(
-    r"(?i)(?:^|_)(?:response|reply|answer|judge(?:ment)?|reward|completion|llm|gpt|api|chat|tool_calls?|generat(?:e|ion))(?=_|$)"
+    r"(?i)(?!_{0,2}(?:load|read|iter|open)_|.*(?:file|path|lines?)(?:_|$))(?:^|.*_)(?:response|reply|answer|judge(?:ment)?|reward|completion|llm|gpt|api|chat|tool_calls?|generat(?:e|ion))(?=_|$)"
 )
 _OF_DATA = LazyRegex(r"(?i)data(?:set)?|sample|record|annot|label|coco|corpus")
 """What JSON is read for, by the names that programs give to functions and files which read it."""
@@ -157,7 +171,7 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
     at = raised_at(speaker)
     out.put("at", at, [speaker.ref])
     if isinstance(message, str) and at is not None:
-        out.put("api_clash", at == PACKAGE and API_CLASH.search(message) is not None, [speaker.ref])
+        out.put("api_clash", at == PACKAGE and _clashes(speaker, message), [speaker.ref])
     if isinstance(message, str):
         unknown_kind = (
             kind == "KeyError" and _KINDS.search(str(speaker.fields.get("raised_in", ""))) is not None
@@ -175,6 +189,12 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
             word = _of_json(speaker) or complaint(kind, message, speaker.fields.get("phase"))
             out.put("complaint", "setting" if keys else word, [speaker.ref])
             out.put("misfits_configuration", keys, [speaker.ref])
+
+
+def _clashes(event: Event, message: str) -> bool:
+    """Whether a package that asked for a call or a name was written for another version of the one that it asked."""
+    of_a_model = _OF_A_MODEL.search(message) and not _MODELS.search(str(event.fields.get("raised_in", "")))
+    return not of_a_model and API_CLASH.search(message) is not None
 
 
 def handshake(event: Event) -> bool:
@@ -240,9 +260,10 @@ def json_of(event: Event) -> str | None:
     file = re.split(r"[/\\]", str(event.fields.get("file", "")))[-1]
     if raised_at(event) != STANDARD or _OF_DATA.search(function):
         return None
-    if _OF_SETTINGS.search(function) or (not _OF_DATA.search(file) and _OF_SETTINGS.search(file)):
+    of_file = _PLAIN.search(function) is not None and _OF_DATA.search(file) is None
+    if _OF_SETTINGS.search(function) or (of_file and _OF_SETTINGS.search(file)):
         return "settings"
-    return "answer" if _OF_AN_ANSWER.search(function) else None
+    return "answer" if _OF_AN_ANSWER.match(function) else None
 
 
 def unread_picture(event: Event) -> bool:

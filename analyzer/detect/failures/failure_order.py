@@ -22,11 +22,11 @@ from analyzer.detect.failures.following import (
     WARNING,
     Following,
     RowsOfLogs,
+    is_told_after_its_end,
     is_unparsed,
     uncaught,
 )
 from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
-from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import Event, Scalar
 from analyzer.record import dataclass
 from analyzer.vocabulary.events import FAMILIES, event_specs
@@ -84,8 +84,6 @@ VAIN_CALLS = 3
 LINES_GONE_ON = 2
 """Lines after the last of them that show that the program went on."""
 
-_OF_A_JOB = LazyRegex(r"\bline \d{1,6}: {1,4}\d{1,9} [A-Z]")  # what a shell says of a program that it started
-
 BURST_LINES = 300
 """Lines between two tracebacks of one failing job: those of eight ranks with 30 frames each lie closer. A
 process that printed more than that before its next error had survived the earlier one."""
@@ -136,12 +134,6 @@ class Failure:
         """Whether it is the launcher's report of the process that ended first, and not one that was told to end."""
         codes = [event.fields.get("exitcode") for event in self.events if event.kind == "torchrun_failure"]
         return any(code not in {None, -15} for code in codes)
-
-    @property
-    def is_after_its_end(self) -> bool:
-        """Whether a shell or a launcher tells of a program that ended, or somebody interrupted it: what stands above came before."""
-        says = {"keyboard_interrupt", "launcher_exit_code" if self.family == "device" else ""}
-        return not says.isdisjoint(self.kinds) or _OF_A_JOB.search(self.speaker.text) is not None
 
     @property
     def is_late_writer(self) -> bool:
@@ -198,7 +190,7 @@ def earlier(first: Failure, second: Failure) -> bool | None:
     elif (
         first.place[:2] == second.place[:2]
         and first.is_late_writer == second.is_late_writer
-        and (first.rank == second.rank or first.is_after_its_end or second.is_after_its_end)
+        and (first.rank == second.rank or is_told_after_its_end(first, second))
     ):
         return first.place < second.place
     if first.is_late_writer != second.is_late_writer:

@@ -37,6 +37,19 @@ CELL_OUTPUT = 20
 OF_SCHEDULERS = frozenset({"slurm_cancelled", "job_time_limit", "job_cancelled", "job_preempted"})
 """By what a scheduler says that it ended the job: until then the job ran."""
 
+LEFT_BY_AN_INTERRUPT = frozenset(
+    {
+        "EOFError",
+        "BrokenPipeError",
+        "ConnectionResetError",
+        "ConnectionAbortedError",
+        "ConnectionRefusedError",
+    }
+)
+"""What a process raises whose peer or child got the interrupt before it did."""
+
+_OF_A_JOB = LazyRegex(r"\bline \d{1,6}: {1,4}\d{1,9} [A-Z]")  # what a shell says of a program that it started
+
 _USAGE = ".py: error: "
 
 ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
@@ -46,6 +59,21 @@ ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
 def uncaught(failure: Failure) -> bool:
     """Whether it ended a program that ran, by the frames of its traceback."""
     return failure.raised.get("uncaught") is True and failure.raised.get("exception") not in ON_LOADING
+
+
+def is_told_after_its_end(first: Failure, second: Failure) -> bool:
+    """Whether one of two is told of a program that had ended: by a shell or a launcher, or by who interrupts a job that hangs.
+
+    What was caught, the job went on from; a worker that is gone, or a pipe, may be what the interrupt itself left.
+    """
+    for told, other in ((first, second), (second, first)):
+        crashed = told.family == "device" and "launcher_exit_code" in told.kinds
+        if crashed or _OF_A_JOB.search(told.speaker.text):
+            return True
+        failed = uncaught(other) and "dataloader_worker_killed" not in other.kinds
+        if "keyboard_interrupt" in told.kinds and failed:
+            return other.raised.get("exception") not in LEFT_BY_AN_INTERRUPT
+    return False
 
 
 def is_usage(failure: Failure) -> bool:

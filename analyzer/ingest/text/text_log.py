@@ -40,6 +40,11 @@ _LOG_LINE = re.compile(
 _ROW = re.compile(
     rb"(?im)^[^\n#|]{0,40}?\b(?:epoch|step|iter|loss|ep num)[\w/]{0,20}[ \t]{0,3}[:=\[(]?[ \t]{0,3}\d"
 )
+# A line that counts, and a cell in quotes, which only a table has.
+_COUNTED = re.compile(
+    rb"(?i)[^\n#|]{0,40}?\b(?:epoch|step|iter|ep num)[\w/]{0,20}[ \t]{0,3}[:=\[(]?[ \t]{0,3}\d"
+)
+_CELL = re.compile(rb'[,;\t]"[^"\n]{0,400}"[ \t]{0,3}[,;\t\r\n]')
 # A table of numbers without a head.
 _NO_HEADER = re.compile(
     rb"(?:[ \t]{0,8}\d[\d.eE+-]{0,30}(?:[,;\t ]{1,4}(?:[-+]?\d[\d.eE+-]{0,30}|nan)){1,16}\s{0,2}\n){10}"
@@ -128,10 +133,19 @@ def _measures(path: Path) -> str:
 
 
 def _is_log_in_table(name: str, text: bytes) -> bool:
-    """Whether what is named as a table has no head: bare rows of numbers, or lines that count an epoch or tell a loss from the first on."""
-    bare = METRIC_FILE.search(name) and _NO_HEADER.match(text)
-    told = _ROW.match(text.lstrip()) and len(_ROW.findall(text[:16_384])) >= MIN_ROWS_OF_TABLE
-    return bool(bare or told)
+    """Whether what is named as a table has no head: bare rows of numbers, or lines that count an epoch or tell a loss from the first on.
+
+    Most lines of one that is not named for the course of a run must, and the first count: remarks on runs tell losses as well.
+    """
+    of_a_course = METRIC_FILE.search(name)
+    if of_a_course and _NO_HEADER.match(text):
+        return True
+    if not (_ROW if of_a_course else _COUNTED).match(text.lstrip()):
+        return False
+    shown = text[:16_384]
+    rows, lines = len(_ROW.findall(shown)), sum(1 for line in shown.splitlines() if line.strip())
+    most = of_a_course is not None or rows * 2 > lines
+    return rows >= MIN_ROWS_OF_TABLE and most and _CELL.search(shown) is None
 
 
 def _is_log_in_markdown(text: bytes) -> bool:

@@ -362,6 +362,22 @@ def test_a_later_training_may_lose_what_an_earlier_one_gained(old, new, lost):
     assert two_stages(old, new).get("signal.score.lost_in_later_training") is lost
 
 
+@pytest.mark.parametrize(("gained", "lost"), [("recall", False), ("iou", True)])
+def test_precision_that_recall_was_bought_with_is_not_forgotten(gained, lost):
+    known = [0.3 + 0.06 * i for i in range(10)]
+    columns = {
+        "loss": [2.0 - 0.15 * i for i in range(10)] * 2,
+        "precision": known + [0.62 - 0.04 * i for i in range(10)],
+    }
+    maker = RunMaker().log(columns, steps=None)
+    maker = maker.log(
+        {gained: [0.1 + 0.05 * i for i in range(10)]}, steps=None, lines=list(range(110, 210, 10))
+    )
+    plain = maker.event("training_begins_again", role="info", line=110).plain()
+
+    assert plain.get("signal.score.lost_in_later_training") is lost
+
+
 def test_a_code_that_is_reconstructed_from_makes_no_policy():
     assert facts(kl=[5.0, 4.0, 3.0], recon_loss=[1.0, 0.9, 0.8])["run.rl"] is False
     assert facts(kl=[5.0, 4.0, 3.0], loss=[1.0, 0.9, 0.8], accuracy=[0.1, 0.2, 0.3])["run.rl"] is False

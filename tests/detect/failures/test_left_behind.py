@@ -163,7 +163,10 @@ def test_workers_that_run_an_unguarded_program_are_no_killed_workers(tmp_path):
 
 def test_help_that_quotes_an_error_is_no_error():
     quoted = read_text("  --batch-size N  lower it when you see CUDA out of memory.\n")
+    wrapped = read_text(" " * 24 + "a smaller one helps against CUDA out of memory.\n")
     raised = read_text("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n")
+    of_a_rank = read_text("-Rank 0 RuntimeError: CUDA out of memory.\n")
 
-    assert not kinds(quoted, "cuda_oom")
+    assert not kinds(quoted, "cuda_oom") + kinds(wrapped, "cuda_oom")
     assert kinds(raised, "cuda_oom")
+    assert kinds(of_a_rank, "cuda_oom")

@@ -43,6 +43,16 @@ def test_a_node_that_no_longer_reaches_its_rendezvous_lost_it_and_had_met(tmp_pa
     assert first.cause.id == "user-code-exception"
 
 
+@pytest.mark.parametrize("words", ["shutdown", "send a keep-alive heartbeat to"])
+def test_a_node_that_leaves_its_rendezvous_names_no_lost_peer_for_sure(tmp_path, words):
+    rows = "".join(f"Epoch {at}/9 train_loss: {2 * 0.8**at:.4f}\n" for at in range(1, 10))
+    (tmp_path / "train.log").write_text(rows + NODE_LEFT.format(words, "Connection"), encoding="utf-8")
+    dx = analyzer.diagnose(tmp_path)
+
+    assert all(finding.probability < 0.6 for finding in dx.findings)
+    assert words != "shutdown" or dx.status == "healthy"
+
+
 def test_a_node_whose_rendezvous_timed_out_did_not_meet(tmp_path):
     text = "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n"
     (tmp_path / "train.log").write_text(text, encoding="utf-8")

@@ -127,13 +127,32 @@ def test_who_interrupts_a_job_that_hangs_has_not_ended_it(tmp_path):
     assert first(tmp_path, FRAMES + "KeyboardInterrupt\n") == "user-cancelled"
 
 
+@pytest.mark.parametrize(
+    "failed",
+    [
+        FRAMES + "RuntimeError: DataLoader worker (pid 41) exited unexpectedly\n",
+        FRAMES + "EOFError\n",
+        'Traceback (most recent call last):\n  File "rows.py", line 5, in read\n    raise ValueError(box)\nValueError: box 7 has no corners\n',
+    ],
+    ids=["a-worker-got-it-first", "a-pipe-was-left", "caught"],
+)
+def test_what_an_interrupt_leaves_in_other_ranks_and_what_was_caught_are_not_the_cause(tmp_path, failed):
+    of_a_rank = "".join(f"[rank1]: {line}\n" for line in failed.splitlines())
+
+    assert first(tmp_path, "^C\n" + of_a_rank + FRAMES + "KeyboardInterrupt\n") == "user-cancelled"
+
+
 ASKED = 'Traceback (most recent call last):\n  File "/home/a/judge.py", line 9, in score\n    answer = post(url)\n'
 POOL = "HTTPSConnectionPool(host='{}', port=443): Read timed out. (read timeout=30)\n"
 
 
 @pytest.mark.parametrize(
     ("host", "cause"),
-    [("api.judge-models.example", "service-unreachable"), ("files.example", "object-store-throttling")],
+    [
+        ("api.judge-models.example", "service-unreachable"),
+        ("files.example", "object-store-throttling"),
+        ("api.figshare.com", "object-store-throttling"),
+    ],
 )
 def test_a_server_that_answers_calls_is_no_store(tmp_path, host, cause):
     assert first(tmp_path, ASKED + "requests.exceptions.ReadTimeout: " + POOL.format(host)) == cause
@@ -162,6 +181,10 @@ NO_JSON = (
         ("run.py", "load_config", "invalid-config-argument"),
         ("options.py", "read", "invalid-config-argument"),
         ("options.py", "load_dataset_config", "undecodable-record"),
+        ("options.py", "read_lines", "undecodable-record"),
+        ("run.py", "load_chat", "undecodable-record"),
+        ("options.py", "load_captions", "undecodable-record"),
+        ("turns.py", "load_chat", "undecodable-record"),
         ("data.py", "__getitem__", "undecodable-record"),
     ],
 )

@@ -14,6 +14,7 @@ TRAINER = (
 CALL = (
     f'  File "{LIB}/torch/nn/modules/module.py", line 1501, in _call_impl\n    return forward_call(*args)\n'
 )
+MODEL = f'  File "{LIB}/transformers/models/tiny/modeling_tiny.py", line 70, in forward\n    self.layer(hidden, cache_slots=slots)\n'
 ENGINE = f'  File "{LIB}/accelerate/accelerator.py", line 900, in prepare\n    return build(model)\n'
 REGISTRY = f'Traceback (most recent call last):\n  File "{LIB}/mmcv/utils/registry.py", line 52, in build_from_cfg\n    return obj_cls(**args)\n'
 SPAWNED = """Traceback (most recent call last):
@@ -47,6 +48,10 @@ LOGS = {
     "own-model-called-by-a-trainer": (
         HEAD + TRAINER + CALL + "TypeError: TinyPooler.forward() got an unexpected keyword argument 'token_type_ids'\n",
         OWN,
+    ),
+    "layer-called-by-a-model-of-a-package": (
+        HEAD + TRAINER + CALL + MODEL + CALL + "TypeError: forward() got an unexpected keyword argument 'cache_slots'\n",
+        VERSIONS,
     ),
     "package-that-calls-a-package": (
         HEAD + ENGINE + "TypeError: build() got an unexpected keyword argument 'fused_step'\n",

@@ -135,3 +135,18 @@ def test_an_exception_of_the_collective_library_of_ascend_tells_of_lost_peers() 
         "RuntimeError: InnerRunOpApi:a.cpp:28 OPS function error: HcclAllreduce, error code is 6\n"
     )
     assert run.events.of("python_traceback")[0].role == "symptom"
+
+
+@pytest.mark.parametrize(
+    ("place", "of_samples"),
+    [
+        ("data_transformer.cpp", True),
+        ("image_data_layer.cpp", True),
+        ("data_layout_copy.cc", False),
+        ("data_kind.h", False),
+    ],
+)
+def test_a_check_of_samples_is_known_by_the_file_that_reads_them(place, of_samples):
+    line = f"F0819 10:00:00.100000  4321 {place}:86] Check failed: rows == wanted (2 vs. 1)\n"
+    events = [event for event in read_text(line).events if event.kind == "native_check_failed"]
+    assert ["input" in event.fields for event in events] == [of_samples]

@@ -97,8 +97,27 @@ def test_a_log_that_is_named_as_a_table_is_read_and_a_table_of_sentences_is_not(
     (tmp_path / "remarks.csv").write_text("id,remark\n" + rows.replace("Epoch", "1,Epoch"), encoding="utf-8")
 
     assert len(points(load(tmp_path / "train_log.csv"), "box_loss")) == 6
+    parts = "".join(
+        f"Epoch:{n}\n" + "".join(f"{part}: 0.5\n" for part in range(7)) + f"miou: 0.{n}5\n" for n in range(6)
+    )
+    (tmp_path / "val_log.csv").write_text(parts, encoding="utf-8")
+    assert len(load(tmp_path / "val_log.csv").metrics.value) >= 6
     with pytest.raises(AnalyzerError):
         load(tmp_path / "remarks.csv")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        'run_{} loss=0.5,"lost node 3, killed"\n',
+        "try_{} loss=0.5, later killed\n",
+        'epoch {},"it was killed"\n',
+    ],
+)
+def test_a_table_of_remarks_on_runs_without_a_head_is_no_log(tmp_path, row):
+    (tmp_path / "notes.csv").write_text("".join(row.format(n) for n in range(6)), encoding="utf-8")
+    with pytest.raises(AnalyzerError):
+        load(tmp_path / "notes.csv")
 
 
 def falling(form):

@@ -265,6 +265,11 @@ def test_behind_an_arrow_of_any_length_stands_what_a_value_became():
     assert [value for _, value in points(run, "eval_loss")] == [3.5, 1.75] * 2
 
 
+def test_what_counts_does_not_change_behind_an_arrow():
+    run = read_text("".join(f"fold: {n} => 0.8{n} auc, loss: 0.4\n" for n in range(1, 7)))
+    assert "fold" not in run.metrics.names
+
+
 def test_when_the_best_was_is_not_where_a_row_stands():
     run = read_text("step 100 loss: 0.5\nEvaluation:\n[Set9 x4] PSNR: 25.5 (Best: 26.5 @epoch 1)\n" * 2)
     assert [value for _, value in points(run, "val_psnr")] == [25.5, 25.5]

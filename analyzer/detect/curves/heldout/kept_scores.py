@@ -16,7 +16,7 @@ from analyzer.model.arrays import Rows, Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.score_words import SHARE_OF_ALL, read_score
+from analyzer.model.score_words import HALVES, SHARE_OF_ALL, read_score
 from analyzer.model.tables import NULL_INT, MetricTable
 
 AWAY_ROWS, AWAY_SHARE = 8, 0.5
@@ -206,7 +206,10 @@ def _test_below(out: FactWriter, view: RunView) -> None:
 
 
 def _lost_in_later_training(out: FactWriter, view: RunView) -> None:
-    """Whether a later training of the log (a stage, a task, a domain) lost a score of an earlier one while it gained another."""
+    """Whether a later training of the log (a stage, a task, a domain) lost a score of an earlier one while it gained another.
+
+    Precision that falls where recall rises is the price of it, and so the other way round.
+    """
     if not view.trainings.begins:
         return
     rising = [score for score in view.once(scores_of) if score.reading.better > 0]
@@ -220,9 +223,10 @@ def _lost_in_later_training(out: FactWriter, view: RunView) -> None:
         if earlier.size < STAGE_ROWS:
             continue
         knew = float(median_of(earlier[-STAGE_ROWS:])) / (PERCENT if score.percent else 1.0)
-        lost = (
-            knew >= STAGE_KNOWN and last <= STAGE_LOST * knew and first - last >= STAGE_GAIN and bool(gained)
-        )
+        half = score.reading.kind & HALVES
+        traded = half and any(other.reading.kind & HALVES - half for other in gained)
+        fell = knew >= STAGE_KNOWN and last <= STAGE_LOST * knew and first - last >= STAGE_GAIN
+        lost = fell and bool(gained) and not traded
         out.put("lost_in_later_training", lost, end_of(score.series))
         if lost:
             return

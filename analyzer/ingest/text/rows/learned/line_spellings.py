@@ -74,8 +74,10 @@ _ORDINAL = LazyRegex(
 )
 _GROUP = LazyRegex(rf"\[([A-Za-z]\w{{0,11}})\] ((?:[a-z]\w{{0,20}} {{1,2}}{NUMBER}(?:,? {{1,3}}|$)){{2,8}})")
 """Names and numbers in turn behind the name of what they are of: ``[D] real 0.5 fake 0.25  [G] fake 0.75 reg 1.5``."""
-_CHANGED = LazyRegex(rf"(?<=[:=] ){NUMBER}%? [-=]{{1,20}}> {{0,2}}(?={NUMBER}(?![\w.]))")
-"""What a value was before it changed: ``loss: 0.75 -> 0.5``."""
+_CHANGED = LazyRegex(
+    rf"(?<=[:=] )(?<!(?i:fold|poch|step|iter)[:=] )(?<!(?i:class|batch|trial|round|ation)[:=] ){NUMBER}%? [-=]{{1,20}}> {{0,2}}(?={NUMBER}(?![\w.]))"
+)
+"""What a value was before it changed: ``loss: 0.75 -> 0.5``. What counts does not change: behind it stands what was reached there."""
 _NUMBER_FIRST = LazyRegex(r"^(\W{0,4})(\d{1,9})(step|iter|iteration|epoch)(?=[:,;|] )")
 _RUN_PAST = LazyRegex(r"(?<=[\d.]\d)(?=[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d))|(?<=\d{6})(?=(?:the|and|with)\b)")
 """Where another writer, or the next value, begins right behind a number."""
