@@ -366,7 +366,9 @@ def _says_less(finding: Finding, listed: Sequence[Finding], status: str) -> int:
     is_weak = finding.probability < REPORTED or finding.by_likeness
     enough = min(REPORTED, finding.probability)
     ends = [each for each in listed if each.cause.kind == "lifecycle" and each.probability >= enough]
-    is_cut = finding.words_only and any(each.cause.id == "log-truncated" for each in ends)
+    is_cut = finding.words_only and any(
+        each.cause.id == "log-truncated" and each.probability >= finding.probability for each in ends
+    )
     is_noise = finding.words_only and any(
         each.cause.kind == "benign" and each.probability >= LIKELY and not each.words_only for each in listed
     )
