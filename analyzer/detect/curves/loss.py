@@ -14,7 +14,7 @@ from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import grow_from_row_to_row, loss_points
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.curves.progress import scored_best_at_end
-from analyzer.detect.curves.trend import steadily_falls
+from analyzer.detect.curves.trend import rises_and_falls, steadily_falls
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
 from analyzer.detect.stand_in import players_points
 from analyzer.model.arrays import Values
@@ -159,6 +159,8 @@ def diverges(values: Values) -> bool | None:
     (True, False)
     >>> diverges(np.array([11.2, 11.1, 38.0, 37.0])), diverges(np.array([11.2, 38.0, 11.1, 10.9]))
     (True, False)
+    >>> diverges(np.array([0.007, 4e-5, 0.02, 0.04, 0.002, 0.09])) is None  # losses of single batches that are learned
+    True
     """
     if values.size < FEW_POINTS:
         return None
@@ -167,6 +169,7 @@ def diverges(values: Values) -> bool | None:
             return None
         low = float(values[:-2].min())
         grew = values[-1] >= FEW_FACTOR * max(low, values[0]) and values[-2] >= DIVERGED * low
+        grew = grew and not rises_and_falls(values[:-1])
         limit = max(BEYOND_A_GUESS, BEYOND_BEFORE * float(values[:-2].max()))
         lost = values.size > FEW_POINTS and float(values[-2:].min()) >= limit
         # One more point may show the return of a spike, so a moderate end decides nothing.

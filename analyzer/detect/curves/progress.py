@@ -24,7 +24,7 @@ from analyzer.detect.curves.score_gains import (
     unit_of,
 )
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model, has_floor, long_enough
-from analyzer.detect.curves.trend import SCATTER_POINTS, Trend, trend
+from analyzer.detect.curves.trend import SCATTER_POINTS, Trend, rises_and_falls, trend
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
@@ -290,6 +290,7 @@ def _breaks(
         out.put("peak_over_first", risen / base, [*refs_at(series, [peak]), *refs])
         lost = risen >= max(EXPLODED * base, float(values[0])) and numbers.last >= BACK * base
         sound = grows_with_score or _regained(values) or numbers.steady
+        sound = sound or (values.size < MANY and rises_and_falls(values[:-1]))
         out.put("exploded", lost and not sound, [*refs_at(series, [peak]), *refs])
         # The first rows may be an explosion themselves, so their median is the level of an untrained model.
         wild = np.flatnonzero(values[1:] >= WILD * max(float(median_of(values[:3])), 0.0)) + 1

@@ -219,3 +219,16 @@ def _order(values: Values) -> float:
     upper = np.triu(np.sign(values[None, :] - values[:, None]), 1)
     variance = count * (count - 1) * (2 * count + 5) / 18.0
     return float(upper.sum() / np.sqrt(variance))
+
+
+TENFOLD = 10.0
+"""From one row to the next: no training that goes somewhere makes its loss ten times as large and then ten times as small."""
+
+
+def rises_and_falls(values: Values) -> bool:
+    """Whether a loss rose tenfold from one row to the next and fell as far later on: such a rise is its scatter."""
+    if float(values.min()) <= 0:
+        return False
+    ratios = values[1:] / values[:-1]
+    rises = np.flatnonzero(ratios >= TENFOLD)
+    return bool(rises.size and (ratios[rises[0] :] <= 1.0 / TENFOLD).any())
