@@ -114,6 +114,8 @@ _HANDSHAKE = LazyRegex(r"[/\\]multiprocessing[/\\](?:reduction|spawn|forkserver|
 _EMPTY_PICKLE = "Ran out of input"
 """What pickle says of a pipe, or a file, in which nothing is."""
 
+_TIMED_OUT = LazyRegex(r"(?:^|\.)\w{0,20}Timeout(?:Error)?$")
+
 _LOST_PEER = frozenset({"BrokenPipeError", "ConnectionAbortedError", "ConnectionResetError", "EOFError"})
 _PIPE = LazyRegex(r"[/\\]multiprocessing[/\\]connection\.py$")
 
@@ -186,7 +188,11 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
         out.put("plain", plain, [first.speaker.ref])
         if plain and isinstance(kind, str) and isinstance(message, str):
             keys = speaker.fields.get("configured") is True and _MISFIT.search(message) is not None
-            word = _of_json(speaker) or complaint(kind, message, speaker.fields.get("phase"))
+            word = (
+                _of_json(speaker)
+                or _of_stream(speaker)
+                or complaint(kind, message, speaker.fields.get("phase"))
+            )
             out.put("complaint", "setting" if keys else word, [speaker.ref])
             out.put("misfits_configuration", keys, [speaker.ref])
 
@@ -201,13 +207,14 @@ def handshake(event: Event) -> bool:
     """Whether parent and child of ``multiprocessing`` lost one another while the child was handed its arguments.
 
     The parent then finds its pipe broken, the child finds it empty or cut short; neither is a peer or a checkpoint. Where both write
-    at once, frames of the parent stand above the exception of the child.
+    at once, frames of the parent stand above the exception of the child; or they were left out, but for those that start the child.
     """
     if event.fields.get("exception") not in _LOST_IN_HANDSHAKE:
         return False
     is_mixed = event.fields.get("interleaved") is True and event.fields.get("message") == _EMPTY_PICKLE
     place = str(event.fields.get("raised_in", event.fields.get("file", "")))
-    return is_mixed or _HANDSHAKE.search(place) is not None
+    is_started = event.fields.get("within") == "starting_workers"
+    return is_mixed or is_started or _HANDSHAKE.search(place) is not None
 
 
 def lost_pipe(event: Event) -> bool:
@@ -303,6 +310,12 @@ def _of_json(event: Event) -> str | None:
     is_servers = str(event.fields.get("exception", "")).startswith("requests.")
     whose = json_of(event)
     return {"settings": "setting", "answer": "service" if is_servers else "answer"}.get(whose or "")
+
+
+def _of_stream(event: Event) -> str | None:
+    """What is complained of where a file far away was waited for in vain, by a library that reads it as if it were here."""
+    is_late = _TIMED_OUT.search(str(event.fields.get("exception", ""))) is not None
+    return "streamed" if is_late and event.fields.get("within") == "remote_files" else None
 
 
 def _place(event: Event) -> str | None:

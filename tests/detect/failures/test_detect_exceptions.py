@@ -146,3 +146,15 @@ def test_an_empty_pickle_among_frames_of_two_processes_is_the_pipe_between_them(
     event = event._replace(fields={**event.fields, "interleaved": interleaved})
 
     assert handshake(event) is is_handshake
+
+
+@pytest.mark.parametrize(
+    ("within", "is_handshake"), [("starting_workers", True), ("remote_files", False), ("", False)]
+)
+def test_an_empty_pickle_while_workers_are_started_is_the_pipe_to_one_of_them(within, is_handshake):
+    event = raised(
+        "EOFError", "Ran out of input", file="fit.py", raised_in="/v/torch/utils/data/dataloader.py"
+    )
+    event = event._replace(fields={**event.fields, "within": within})
+
+    assert handshake(event) is is_handshake

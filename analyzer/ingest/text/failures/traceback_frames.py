@@ -195,6 +195,15 @@ _CELLS = ("<ipython-input", "Cell In", "Input In")
 """How IPython calls the cells of a notebook."""
 
 
+_LOADER = LazyRegex(r"[/\\]torch[/\\]utils[/\\]data[/\\]dataloader\.py$")
+_STARTING_WORKERS = frozenset({"__iter__", "_get_iterator"})
+"""Functions of PyTorch's loader in which its workers are started; batches are asked for in others."""
+_REMOTE_FILES = LazyRegex(
+    r"[/\\](?:(?:fsspec|s3fs|gcsfs|adlfs|ossfs|smart_open|s3transfer)[/\\]|webdataset[/\\]gopen\.py$|streaming[/\\]base[/\\]storage[/\\])"
+)
+"""Code of packages that read files from far away as if they were here."""
+
+
 class Stack:
     """What is kept of the frames of one traceback: the last one, the last of the user, and the phase.
 
@@ -202,7 +211,8 @@ class Stack:
 
     ``finalizing`` tells that the process was cleaning up behind itself, ``awaiting`` that it took over a batch of a
     worker of its loader, ``serving`` names the function of such a worker, or of a thread that feeds a queue, ``uncaught`` that the stack begins where the program does: of an exception that was caught only
-    the frames from there on are printed. ``in_cell`` says so of a cell of a notebook, whose kernel goes on.
+    the frames from there on are printed. ``in_cell`` says so of a cell of a notebook, whose kernel goes on. ``within`` says
+    below which library's doing it ended, with no code of the user's in between: ``starting_workers`` or ``remote_files``.
     """
 
     def __init__(self) -> None:
@@ -216,6 +226,7 @@ class Stack:
         self.serving = ""
         self.uncaught = False
         self.in_cell = False
+        self.within = ""
 
     def add(self, frame: Frame) -> None:
         """Take the next frame, outermost first."""
@@ -245,6 +256,11 @@ class Stack:
             self.phase = phase
         if not frame.is_library:
             self.last_user = frame
+            self.within = ""
+        elif frame.function in _STARTING_WORKERS and _LOADER.search(frame.file):
+            self.within = "starting_workers"
+        elif _REMOTE_FILES.search(frame.file):
+            self.within = "remote_files"
 
     def place(self) -> dict[str, Scalar]:
         """Fields ``file``, ``line``, ``function`` of the user's last frame, and ``phase``; only what is known."""

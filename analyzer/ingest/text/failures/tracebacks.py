@@ -315,6 +315,7 @@ class TracebackCapture:
             fields["below"] = "" if is_last else text_below(line, following if raised.message else "")
         if self.stack.in_cell:
             fields["in_cell"] = True
+        fields["within"] = self.stack.within
         if "phase" not in fields and self.carrier and "DataLoader worker" in self.carrier.message:
             fields["phase"] = "data_loading"
         if "phase" not in fields and _COMPILER.match(raised.exception):
