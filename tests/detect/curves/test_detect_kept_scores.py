@@ -212,3 +212,11 @@ def test_how_well_domains_are_told_apart_is_no_answer():
     columns = {"source_domain_accuracy": [0.9] * 4, "target_domain_accuracy": [0.75, 0.5, 0.4, 0.3]}
 
     assert "signal.score.target_lost" not in RunMaker().log(columns).plain()
+
+
+@pytest.mark.parametrize(("steps", "collapsed"), [(True, True), (None, None)])
+def test_parts_of_one_evaluation_are_no_course_of_a_score(steps, collapsed):
+    """Rows without a step may be sets and tasks of a report, of which one was never computed."""
+    facts = RunMaker().log({"val_mrr": [0.2, 0.25, 0.15, 0.0]}, steps=steps).plain()
+
+    assert facts.get("signal.score.collapsed") is collapsed

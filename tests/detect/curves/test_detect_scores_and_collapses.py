@@ -497,11 +497,3 @@ def test_tables_of_the_memory_of_the_host_that_fills_up(free, told):
         maker.event("host_memory_use", role="info", total_gib=64.0, available_gib=available)
 
     assert maker.plain().get("signal.pace.memory_grows") is told
-
-
-@pytest.mark.parametrize(("steps", "collapsed"), [(True, True), (None, None)])
-def test_parts_of_one_evaluation_are_no_course_of_a_score(steps, collapsed):
-    """Rows without a step may be sets and tasks of a report, of which one was never computed."""
-    facts = RunMaker().log({"val_mrr": [0.2, 0.25, 0.15, 0.0]}, steps=steps).plain()
-
-    assert facts.get("signal.score.collapsed") is collapsed
