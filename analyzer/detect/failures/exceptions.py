@@ -98,8 +98,9 @@ _PLAIN = LazyRegex(
 )
 """Functions whose names do not tell what they read: their file may."""
 _OF_AN_ANSWER = LazyRegex(
-    r"(?i)(?!_{0,2}(?:load|read|iter|open)_|.*(?:file|path|lines?)(?:_|$))(?:^|.*_)(?:response|reply|answer|judge(?:ment)?|reward|completion|llm|gpt|api|chat|tool_calls?|generat(?:e|ion))(?=_|$)"
+    r"(?i)(?:^|_)(?:response|reply|answer|judge(?:ment)?|reward|completion|llm|gpt|api|chat|tool_calls?|generat(?:e|ion))(?=_|$)"
 )
+_OF_A_FILE = LazyRegex(r"(?i)^_{0,2}(?:load|read|iter|open)_|(?:file|path|lines?)(?:_|$)")
 _OF_DATA = LazyRegex(r"(?i)data(?:set)?|sample|record|annot|label|coco|corpus")
 """What JSON is read for, by the names that programs give to functions and files which read it."""
 
@@ -270,7 +271,7 @@ def json_of(event: Event) -> str | None:
     of_file = _PLAIN.search(function) is not None and _OF_DATA.search(file) is None
     if _OF_SETTINGS.search(function) or (of_file and _OF_SETTINGS.search(file)):
         return "settings"
-    return "answer" if _OF_AN_ANSWER.match(function) else None
+    return "answer" if _OF_AN_ANSWER.search(function) and not _OF_A_FILE.search(function) else None
 
 
 def unread_picture(event: Event) -> bool:

@@ -73,6 +73,8 @@ def _stops_behind(view: RunView, end: LogEnd) -> str | None:
     if len(view.run.metrics):
         losses = [view.curve(name) for name in ("loss", "eval_loss", "reward_mean")]
         return None if any(curve is not None and len(curve) >= FEW_ROWS for curve in losses) else ROWS
+    if view.events("warning_line"):
+        return None  # whose words may tell what it lacked
     return SET_UP if any(_OF_TRAINING.search(text) for _, text in end.last_lines) else None
 
 

@@ -168,6 +168,7 @@ FRAME = (
             [(None, 0.5), (None, 0.25), (None, 0.125)],
         ),
         (FRAME, "eval_loss", [(None, 0.6931), (None, 0.683), (None, 0.67)]),
+        (FRAME.replace("       loss", "  loss"), "loss", [(None, 0.6935), (None, 0.6532), (None, 0.6135)]),
         (
             re.sub(r"(?m)  epoch$|    19\d$", "", FRAME),
             "loss",
@@ -193,7 +194,6 @@ def test_a_row_in_another_spelling_is_read(text, name, told):
         "the best lr_old of all: 0.5\n",
         "the error of step 3, batch 12: 7\n",
         FRAME.replace("197  0.6135    0.6700    197\n", ""),
-        FRAME.replace("       loss", "  loss"),
     ],
 )
 def test_what_looks_like_such_a_row_is_none(text):
