@@ -44,9 +44,10 @@ ENVIRONMENT = LazyRegex(
 """Words of what a program stands on: memory, hosts, disks, devices, runtimes, peers. An exception that names one
 of them may well not come from the script."""
 
+_MISFITS = r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument"
 API_CLASH = LazyRegex(
     r"^(?!(?:\w{1,60}\.)*(?:__getitem__|<lambda>|\w{0,30}collate\w{0,30}|compute_metrics|\w{0,30}loss_?(?:fn|func(?:tion)?))\(\) )"
-    r".{0,120}(?:got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument|takes \d{1,3} positional arguments? but)"
+    r".{0,120}(?:" + _MISFITS + r"|takes \d{1,3} positional arguments? but)"
     r"|Cannot find argument '\w{1,60}', Possible Arguments:|module '[\w.]{1,120}' has no attribute|cannot import name|'(?!NoneType|Tensor|DataParallel|DistributedDataParallel)[A-Z]\w{2,80}' object has no attribute '(?!_)"
 )
 """A call or a name that the called part does not have: between two installed packages their versions do not fit.
@@ -64,9 +65,7 @@ _MODELS = LazyRegex(
 """Files of packages that are models: whose layers they call is a package too, or was put in its place for another version.
 A trainer, or what else takes a model from the run, calls the run's own."""
 
-_MISFIT = LazyRegex(
-    r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument"
-)
+_MISFIT = LazyRegex(_MISFITS)
 """What a class says of the keys of a configuration that it was built from."""
 
 NAME_GONE = LazyRegex(

@@ -37,13 +37,11 @@ _LOG_LINE = re.compile(
     rb"(?m)^.{0,40}(?:\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d|\b(?:INFO|WARNING|ERROR|DEBUG)\b[: \]|]|Traceback \(most recent call last\)|\d{1,3}%\|)"
 )
 # A line that counts an epoch or a step, or tells a loss; and a line that is set as Markdown.
-_ROW = re.compile(
-    rb"(?im)^[^\n#|]{0,40}?\b(?:epoch|step|iter|loss|ep num)[\w/]{0,20}[ \t]{0,3}[:=\[(]?[ \t]{0,3}\d"
-)
+_COUNTERS = rb"epoch|step|iter|ep num"
+_BEGINNING_WITH = rb"(?im)^[^\n#|]{0,40}?\b(?:%b)[\w/]{0,20}[ \t]{0,3}[:=\[(]?[ \t]{0,3}\d"
+_ROW = re.compile(_BEGINNING_WITH % (_COUNTERS + rb"|loss"))
 # A line that counts, and a cell in quotes, which only a table has.
-_COUNTED = re.compile(
-    rb"(?i)[^\n#|]{0,40}?\b(?:epoch|step|iter|ep num)[\w/]{0,20}[ \t]{0,3}[:=\[(]?[ \t]{0,3}\d"
-)
+_COUNTED = re.compile(_BEGINNING_WITH % _COUNTERS)
 _CELL = re.compile(rb'[,;\t]"[^"\n]{0,400}"[ \t]{0,3}[,;\t\r\n]')
 # A table of numbers without a head.
 _NO_HEADER = re.compile(

@@ -376,10 +376,10 @@ def is_mean_of_nothing(view: RunView, series: Series) -> bool:
 
 def is_of_no_object(view: RunView, series: Series) -> bool:
     """Whether a series is not a number only in rows of a detector that say they hold no labelled object, and no loss."""
-    nan = np.isnan(series.value)
-    empty = {(event.ref.source, event.ref.line) for event in view.events("labelled_objects_none")}
-    if not nan.any() or not empty or "loss" in words_of(series.logged_as):
+    nan, none = np.isnan(series.value), view.events("labelled_objects_none")
+    if not none or not nan.any() or "loss" in words_of(series.logged_as):
         return False
+    empty = {(event.ref.source, event.ref.line) for event in none}
     places = zip(series.source[nan].tolist(), series.line[nan].tolist(), strict=True)
     return all(place in empty for place in places)
 

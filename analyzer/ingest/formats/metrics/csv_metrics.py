@@ -219,9 +219,8 @@ def _of_meters(header: Sequence[str]) -> dict[str, str]:
     pairs = [
         (stem, f"{stem}{end}") for stem in means for end in ("_val", "_value") if f"{stem}{end}" in header
     ]
-    if "grad_norm" not in map(canonical_metric, means) or len(pairs) < len(
-        means
-    ):  # held-out data have no gradient
+    of_training = "grad_norm" in map(canonical_metric, means)  # held-out data have no gradient
+    if not of_training or len(pairs) < len(means):
         return {}
     return {
         name: of

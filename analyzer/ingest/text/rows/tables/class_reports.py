@@ -72,9 +72,8 @@ class ClassReport:
     """
 
     def __init__(self, names: tuple[str, ...], reports: Reports, head: LogLine) -> None:
-        self._names = (
-            names if read_score(names[0]).better else names[1:]
-        )  # that of the classes may have a name, too
+        # The column of the classes may have a name, too.
+        self._names = names if read_score(names[0]).better else names[1:]
         self._reports = reports
         self._measure = measure_of(("class", *self._names))
         self._classes = ClassScores(self._measure, head)
