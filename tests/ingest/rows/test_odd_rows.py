@@ -45,6 +45,13 @@ AT_STEPS = [(1, 0.5), (2, 0.25), (3, 0.125)]
         (lines("Epoch {n}/9 : 0h 1m\ntrain Loss: 2.5 Epoch Acc: 0.5 Epoch Prob: {v}"), "epoch_prob", IN_EPOCHS),
         ("train_loss, train_accuracy, test_loss\n" + lines("   0.75,    0.5,    {v}"), "eval_loss", IN_EPOCHS),
         ("Loss, Train, Val, Test\n" + lines("{v}, 0.75, 0.5, 0.25"), "loss", IN_EPOCHS),
+        (lines("step {n} loss {v} tok/s 9000 dt 84.5ms"), "loss", AT_STEPS),
+        (lines("step {n} loss 2.5 lr 0.5 tok/s {v} dt 84.5ms"), "tokens_per_second", AT_STEPS),
+        (lines("step {n} loss 2.5 {v} tok/s 9 it/s"), "tokens_per_second", AT_STEPS),
+        (lines("step {n} speed {v} tok/s 12"), "tokens_per_second", AT_STEPS),
+        (lines("Epoch {n} loss -0.75 std {v} acc 0.25"), "std", IN_EPOCHS),
+        (lines("Epoch {n}:\ttime 0.25\tloss -0.75\tspread {v}\tacc 0.25"), "spread", IN_EPOCHS),
+        (lines("Epoch {n} loss 0.75 (std {v})"), "std", []),
         (lines("Avg : g {v} d 0.5 ad 0.25| step {n}00: 100%|####| 5/5 [00:10<00:00,  2.7it/s]"), "g", [(100, 0.5), (200, 0.25), (300, 0.125)]),
     ],
 )  # fmt: skip

@@ -40,6 +40,12 @@ NO_SPREAD, SPREAD_LEFT = 0.015, 0.05
 AT_THE_FLOOR, OPPOSITE = -0.999, -1.0005
 """A negative cosine (SimSiam, BYOL over two) of two views that agree to a thousandth; below the second it is none."""
 
+ALIKE = -0.5
+"""Half of the way to the floor of a negative cosine: what is learned there is that views agree."""
+
+PROBE_STANDS = 1.1
+"""A probe that never gets a tenth better than it was at first learns nothing from the embeddings."""
+
 UNDECIDED = 0.012
 """Distance from ln 2 within which a preference loss says that chosen and rejected are alike."""
 
@@ -132,9 +138,12 @@ def _latent(out: FactWriter, view: RunView) -> None:
 
 
 def _embeddings(out: FactWriter, view: RunView) -> None:
+    of_views = _negative_cosine(view) is not None
     for name in sorted(view.run.metrics.names):
         words = set(words_of(name))
-        if not words & {"std", "stdev"} or not words & _EMBEDDING or words & {"grad", "weight", "loss"}:
+        # beside a negative cosine a spread without a noun is that of the embeddings
+        named = words & _EMBEDDING or (of_views and words <= {"std", "stdev"})
+        if not words & {"std", "stdev"} or not named or words & {"grad", "weight", "loss"}:
             continue
         series = view.finite(name, ROWS)
         if series is None or float(series.value.min()) < 0:
@@ -145,22 +154,30 @@ def _embeddings(out: FactWriter, view: RunView) -> None:
     _views_agree(out, view)
 
 
+def _negative_cosine(view: RunView) -> Series | None:
+    """A loss that stays within the range of a negative cosine and ends below -1/2, as no other loss but a negative overlap does."""
+    loss = view.once(loss_trend)
+    if loss is None or len(loss[0]) < ROWS:
+        return None
+    values = loss[0].value
+    within = float(values.min()) >= OPPOSITE and float(values.max()) <= 1.0
+    return loss[0] if within and _end(loss[0]) <= ALIKE else None
+
+
 def _views_agree(out: FactWriter, view: RunView) -> None:
     """Whether a loss that is a negative cosine stands at its floor from the middle on: sound ones stay above -0.98.
 
-    The negative overlap of a segmentation has the same floor, and is printed beside the overlap.
+    The negative overlap of a segmentation has the same floor, and is printed beside the overlap; a probe on collapsed embeddings stands.
     """
-    loss = view.once(loss_trend)
-    if (
-        loss is None
-        or len(loss[0]) < 2 * ROWS
-        or any(read_score(name).better for name in view.run.metrics.names)
-    ):
+    cosine = _negative_cosine(view)
+    if cosine is None or len(cosine) < 2 * ROWS or float(cosine.value.min()) > AT_THE_FLOOR:
         return
-    values = loss[0].value
-    if OPPOSITE <= float(values.min()) <= AT_THE_FLOOR and float(values.max()) <= 1.0:
-        agrees = bool((values[len(values) // 2 :] <= AT_THE_FLOOR).all())
-        out.put("embeddings_agree", agrees, ends_of(loss[0]))
+    scores = [view.finite(name, 1) for name in view.run.metrics.names if read_score(name).better]
+    if all(
+        score is not None and float(score.value.max()) <= PROBE_STANDS * score.value[0] for score in scores
+    ):
+        agrees = bool((cosine.value[len(cosine) // 2 :] <= AT_THE_FLOOR).all())
+        out.put("embeddings_agree", agrees, ends_of(cosine))
 
 
 def _no_answers(out: FactWriter, view: RunView) -> None:

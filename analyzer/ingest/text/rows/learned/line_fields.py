@@ -9,6 +9,7 @@ from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.field_names import MEASURED_WHEN, known_tail, trimmed
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
+from analyzer.ingest.text.rows.learned.printed_rates import BAR_RATE, RATED, names_the_next
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import (
     NameReading,
@@ -35,7 +36,6 @@ _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
 _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_](?![a-z_]{2,19} ?[:=]))"
-_RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 SIGNED = LazyRegex(
     # a word before a sign may begin right behind a number, where the value before it ends without a blank
     rf"(?:(?<![\w/.{INT}{FLOAT}{TIME}])|(?<=[{INT}{FLOAT}])(?=(?!(?:min|sec|hours?) ?[:=])[a-z_]{{3,20}} ?[:=]))[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
@@ -49,17 +49,15 @@ _AT_STEP = LazyRegex(
     rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is|was) | )(?P<value>{_NUMBER})"
 )
 _PAIRS = LazyRegex(
-    rf"^ {{0,8}}(?:\w{{1,12}} ?: )?(?:[A-Za-z][\w./@-]{{0,40}}(?: {{1,3}}|\t)[{INT}{FLOAT}](?:/{INT})?[,;|:]?[ \t]{{0,3}}){{3,64}}(?:$|(?<=\|)(?= ?step\b))"
+    rf"(?:^ {{0,8}}(?:\w{{1,12}} ?: )?|(?<=[\]:|>])(?: {{1,3}}|\t))(?:[A-Za-z][\w./@-]{{0,40}}(?: {{1,3}}|\t)[{INT}{FLOAT}](?:/{INT})?[,;|:]?[ \t]{{0,3}}){{3,64}}(?:$|(?<=\|)(?= ?step\b))"
 )
-"""A line of nothing but names and numbers in turn, or what of it stands before a bar: each name is that of the number behind it."""
+"""What of a line, behind its head, is nothing but names and numbers in turn, or stands so before a bar: each name is that of the number behind it."""
 
 _TWO_PAIRS = LazyRegex(
     rf"^ {{0,8}}[A-Za-z]\w{{0,30}}_\w{{1,30}} {{1,3}}{FLOAT},? {{1,3}}[A-Za-z]\w{{0,30}}_\w{{1,30}} {{1,3}}{FLOAT}$"
 )
 """The same of two pairs, whose names are those of variables: ``dice_score 0.5 surface_distance 2.5``."""
 _AFTER = LazyRegex(rf"(?P<value>{_NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - (?!{FLOAT})|$)")
-_RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
-_BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
 _NUMBERED = LazyRegex(rf"{INT} {{1,3}}{FLOAT}")
 """A whole number between a name and its value is part of the name, which a mask does not keep: ``Prec@5 01 77.5``."""
 _HYPHENED = LazyRegex(
@@ -293,32 +291,34 @@ def _at_step(text: str) -> Iterator[Field]:
 
 
 def _rated(text: str) -> Iterator[Field]:
-    if _BAR_RATE.search(text):
+    if BAR_RATE.search(text):
         return  # tqdm's own rate is about its bar, whatever that counts
-    for match in _RATED.finditer(text):
+    for match in RATED.finditer(text):
+        if names_the_next(text, match):
+            continue
         unit = match[0][1:].strip()[:1] if match[0][1:].strip()[1:2] == " " else ""
         yield Field(slot_at(text, match.start()), match["rate"], unit if unit in {"k", "K", "M"} else "", signed=False, over=-1, start=match.start())  # fmt: skip
 
 
 def _beside(text: str) -> Iterator[Field]:
-    pairs = match.end() if (match := _PAIRS.match(text) or _TWO_PAIRS.match(text)) else 0
+    first, last = match.span() if (match := _PAIRS.search(text) or _TWO_PAIRS.match(text)) else (0, 0)
     listed = [match.span() for match in _IN_PAIRS.finditer(text)]
     for match in BESIDE.finditer(text):
         if _NUMBERED.match(text, match.end() - 1):
             continue
         unit = _unit(text, match.end("value"))
-        name, wide, alone = known_tail(match["name"]), False, False
+        # in a line of pairs a word says as surely as a sign what its number is, be it known or not
+        name, wide, alone = known_tail(match["name"]), first <= match.start() and match.end() <= last, False
         if not name:
             # a cell of its own ("| hm_x 10.0 |") names its number as surely as a sign does
             before, after = text[: match.start()].rstrip(" "), _MEASURE.sub("", text[match.end() :])
-            wide = match.start() - len(before) > 1 and (
-                not after or text.startswith(("  ", "\t"), match.end())
+            wide = wide or (
+                match.start() - len(before) > 1 and (not after or text.startswith(("  ", "\t"), match.end()))
             )
             metered = text[match.end() - 1] == FLOAT and _METER.match(text, match.end() - 1) is not None
             wide = (
                 wide
                 or metered
-                or match.end() <= pairs
                 or any(begin <= match.start() < end for begin, end in listed)
                 or (text.count("|") > 2 and before[-1:] == "|" and after[:1] == "|")
             )
@@ -387,7 +387,7 @@ def _unit(text: str, end: int) -> str | None:
     """The unit after a number, None if what follows says that it is no plain number."""
     if text.startswith((".", ",", ";"), end) or end >= len(text):
         return "" if not text.startswith(".", end) or not text[end + 1 : end + 2].isdigit() else None
-    if _RATED.match(text, end - 1):
+    if RATED.match(text, end - 1):
         return ""
     match = _UNIT_AFTER.match(text, end)
     return None if match is None else (match["unit"] or "").replace("seconds", "s").replace("secs", "s").replace("sec", "s").replace("b", "B") if match["unit"] else ""  # fmt: skip
