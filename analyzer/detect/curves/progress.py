@@ -19,6 +19,7 @@ from analyzer.detect.curves.score_gains import (
     clearly_gained,
     gained,
     gained_decibels,
+    gains_below,
     near_best,
     ranks_better,
     unit_of,
@@ -147,7 +148,9 @@ def detect(view: RunView, out: FactWriter) -> None:
             scatters = _like_batches(loss[1].values) and not rose_too
             # What rose tenfold on held-out data as well ran away, whatever a score says of it.
             wild = rose_too and loss[1].last >= WILD * loss[1].first
-            _breaks(out, *loss, grows_with_score=not wild and scored_best_at_end(view), scatters=scatters)
+            with_score = not wild and scored_best_at_end(view)
+            since_best = with_score and gains_below(scored, loss[0].ref(loss[1].best_row))
+            _breaks(out, *loss, grows_with_score=with_score, gains_since_best=since_best, scatters=scatters)
         _level_change(out, view, *loss)
         anew, refs = began_anew(view, *loss, None if held_out is None else held_out[0])
         out.put("began_anew", anew, refs)
@@ -263,7 +266,13 @@ def _turned(values: Values) -> bool:
 
 
 def _breaks(
-    out: FactWriter, series: Series, numbers: Trend, *, grows_with_score: bool, scatters: bool
+    out: FactWriter,
+    series: Series,
+    numbers: Trend,
+    *,
+    grows_with_score: bool,
+    gains_since_best: bool,
+    scatters: bool,
 ) -> None:
     """Where the loss left its course; only for losses that are positive throughout.
 
@@ -272,6 +281,7 @@ def _breaks(
         series: The finite training losses.
         numbers: Their levels.
         grows_with_score: Whether a score rises to its best meanwhile, so that a loss above its first is no break.
+        gains_since_best: Whether that score went on to rise after the loss was lowest, as where the weight of a part grows.
         scatters: Whether its rows differ as single batches do, so that an end above the first says nothing.
     """
     values, refs = numbers.values, ends_of(series)
@@ -300,11 +310,11 @@ def _breaks(
     if numbers.last > 0:
         out.put("first_over_last", float(values[:2].max()) / numbers.last, refs)
     best = [*refs, *refs_at(series, [numbers.best_row])]
-    out.put("turned", _turned(values), best)
+    out.put("turned", _turned(values) and not gains_since_best, best)
     if values.size >= ROSE_POINTS and numbers.best > 0:
         rise = numbers.last - numbers.best
         beyond = numbers.climbs or rise > max(2 * numbers.margin, ROSE_OF_GAIN * numbers.gain)
-        stays = _stays(values, ROSE * numbers.best) and not numbers.steady
+        stays = _stays(values, ROSE * numbers.best) and not numbers.steady and not gains_since_best
         out.put("rose_and_stays", beyond and numbers.last >= ROSE * numbers.best and stays, best)
         out.put("last_over_best", numbers.last / numbers.best, best)
     before = min(float(median_of(values[:-1])), float(median_of(values[-1 - LATELY : -1])))

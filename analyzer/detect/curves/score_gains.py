@@ -7,6 +7,7 @@ import numpy as np
 from analyzer.detect.curves.trend import Trend
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
+from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Series
 
 SOME = 0.05
@@ -73,6 +74,17 @@ def ranks_better(loss: Trend, scored: tuple[tuple[Series, Trend], ...]) -> bool:
         and found.fall >= max(RANKS_BETTER * unit_of(found), 3 * found.margin)
         and near_best(found)
         and bool((np.diff([float(median_of(part)) for part in np.array_split(found.values, 4)]) < 0).all())
+        for series, found in scored
+    )
+
+
+def gains_below(scored: tuple[tuple[Series, Trend], ...], ref: SourceRef) -> bool:
+    """Whether a score ends at its best, beyond all that it had down to a row of a log."""
+    return any(
+        clearly_gained(found)
+        and near_best(found)
+        and bool((above := (series.source == ref.source) & (series.line <= (ref.line or 0))).any())
+        and float(found.values[above].min()) - found.last >= max(GAINED_SHARE * unit_of(found), found.margin)
         for series, found in scored
     )
 

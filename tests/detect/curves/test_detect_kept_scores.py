@@ -5,6 +5,7 @@ from make_run import RunMaker
 
 FALLING = [2.0 * 0.8**i for i in range(16)]
 RISING = [0.4 + 0.03 * i for i in range(16)]
+RAMPED = [0.9, 0.8, 0.7, 0.62, 0.57, *[0.6 + 0.07 * i for i in range(11)]]
 AWAY = [0.7, 0.89, 0.88, 0.9, *[0.82, 0.84, 0.81, 0.83] * 3]
 STANDS, LEAPT, GONE = (
     [0.07, 0.05, 0.05, 0.052, 0.06, 0.059],
@@ -22,6 +23,10 @@ def facts(**columns):
 @pytest.mark.parametrize(
     ("columns", "name", "value"),
     [
+        ({"loss": RAMPED, "val_acc": RISING}, "signal.progress.turned", False),  # the weight of a part grows
+        ({"loss": RAMPED, "val_acc": RISING}, "signal.progress.rose_and_stays", False),
+        ({"loss": RAMPED, "val_acc": [*RISING[:6], *RISING[5:0:-1], *RISING[:5]]}, "signal.progress.turned", True),
+        ({"loss": RAMPED, "val_acc": [0.4, 0.6, 0.75, *[0.8, 0.79] * 6, 0.8]}, "signal.progress.rose_and_stays", True),
         ({"loss": FALLING, "val_acc": AWAY}, "signal.score.never_back", True),
         ({"loss": FALLING, "val_acc": [0.7, 0.9, *[0.82, 0.84, 0.88, 0.83] * 3, 0.84, 0.83]}, "signal.score.never_back", False),
         ({"loss": FALLING, "val_acc": AWAY, "val_top5": TOP5}, "signal.score.never_back", False),
