@@ -353,7 +353,7 @@ def _survived(failure: Failure, following: Following, rows: RowsOfLogs) -> bool:
         return True
     if failure.family == "host":
         return rows.began_below(source, line) or following.ended_anew(failure)
-    if rows.went_on(source, line, uncaught=uncaught(failure)) or following.ended_anew(failure):
+    if rows.went_on(source, line, uncaught=uncaught(failure.raised)) or following.ended_anew(failure):
         return True
     if (
         failure.family in {"exception", "memory", "peers", "cleanup"}

@@ -56,9 +56,13 @@ ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
 """Raised as modules are loaded, before there are rows that could be kept back: those below were printed after it."""
 
 
-def uncaught(failure: Failure) -> bool:
-    """Whether it ended a program that ran, by the frames of its traceback."""
-    return failure.raised.get("uncaught") is True and failure.raised.get("exception") not in ON_LOADING
+def uncaught(raised: Mapping[str, object]) -> bool:
+    """Whether it ended a program that ran, by the frames of its traceback.
+
+    Args:
+        raised: Fields of the traceback.
+    """
+    return raised.get("uncaught") is True and raised.get("exception") not in ON_LOADING
 
 
 def is_told_after_its_end(first: Failure, second: Failure) -> bool:
@@ -70,7 +74,7 @@ def is_told_after_its_end(first: Failure, second: Failure) -> bool:
         crashed = told.family == "device" and "launcher_exit_code" in told.kinds
         if crashed or _OF_A_JOB.search(told.speaker.text):
             return True
-        failed = uncaught(other) and "dataloader_worker_killed" not in other.kinds
+        failed = uncaught(other.raised) and "dataloader_worker_killed" not in other.kinds
         if "keyboard_interrupt" in told.kinds and failed:
             return other.raised.get("exception") not in LEFT_BY_AN_INTERRUPT
     return False
@@ -162,7 +166,7 @@ class Following:
         cells = [self._last_ends.get((file, True, host), -1) for host in {False, failure.family != "host"}]
         program = self._last_ends.get((file, False, False), -1)
         return max(cells) > own_end or (
-            self._is_alone and (uncaught(failure) or is_usage(failure)) and program > line
+            self._is_alone and (uncaught(failure.raised) or is_usage(failure)) and program > line
         )
 
     def ran_until_stopped(self, failure: Failure, lines: int) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, event_refs, number
 from analyzer.detect.failures.first_failure import order_of
-from analyzer.detect.failures.following import RowsOfLogs
+from analyzer.detect.failures.following import RowsOfLogs, uncaught
 from analyzer.detect.stand_in import REWARD_OF_AGENT
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
@@ -347,9 +347,8 @@ def _is_end(view: RunView, event: Event) -> bool:
     ends = view.once(_ends_of_cells)
     if ends is not None:
         return id(event) in ends
-    uncaught = event.fields.get("uncaught") is True
-    rows = view.once(RowsOfLogs)
-    return event.ref.line is None or not rows.went_on(event.ref.source, event.ref.line, uncaught=uncaught)
+    source, line = event.ref.source, event.ref.line
+    return line is None or not view.once(RowsOfLogs).went_on(source, line, uncaught=uncaught(event.fields))
 
 
 PASTED_LINES, PASTED_LINES_CLOCKED = 45, 25

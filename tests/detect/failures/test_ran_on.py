@@ -190,3 +190,38 @@ NO_JSON = (
 )
 def test_whose_text_is_no_json_is_told_by_the_function_that_reads_it(tmp_path, file, function, cause):
     assert first(tmp_path, NO_JSON.format(file=file, function=function)) == cause
+
+
+ROWS = "".join(
+    f"epoch {number} train_loss {0.9 * 0.8**number:.4f} val_loss {0.95 * 0.82**number:.4f}\n"
+    for number in range(9)
+)
+
+
+@pytest.mark.parametrize(
+    "notice", ["[1]+  Killed                  {}", "go.sh: line 4: 811 Killed                  {}"]
+)
+def test_a_helper_that_the_shell_lost_is_not_the_training(tmp_path, notice):
+    for program, killed in (("tensorboard --logdir out", False), ("python fit.py --epochs 9", True)):
+        log = tmp_path / "train.log"
+        log.write_text("$ ./go.sh\n" + ROWS + notice.format(program) + "\n", encoding="utf-8")
+        found = analyzer.diagnose(log)
+        assert (found.status == "failed") is killed
+        assert (
+            any(told.cause.id == "process-sigkilled" and told.probability >= 0.6 for told in found.findings)
+            is killed
+        )
+
+
+def test_a_module_that_the_program_does_without_has_not_ended_it(tmp_path):
+    missing = (
+        'Traceback (most recent call last):\n  File "/a/net.py", line 3, in <module>\n    import fastattn\n'
+    )
+    missing += "ModuleNotFoundError: No module named 'fastattn'\n"
+    log = tmp_path / "train.log"
+    for text, state in (
+        (missing + "fastattn is missing, plain attention is used\n" + ROWS, "insufficient healthy"),
+        (missing, "failed"),
+    ):
+        log.write_text("loading\n" + text, encoding="utf-8")
+        assert analyzer.diagnose(log).status in state.split()
