@@ -208,3 +208,43 @@ def test_a_tracker_that_refuses_what_it_is_sent_is_there(status, is_away):
     line = f"wandb.errors.errors.CommError: Error uploading run: returned error {status}\n"
 
     assert ("tracker_unreachable" in {event.kind for event in read_text(line).events}) is is_away
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "FileNotFoundError: Cannot find the Acme C++ library at /opt/env/lib/python3.11/site-packages/acme/libacme_torch_2.9.1.so",
+        "OSError: Could not load library libacme_ops.so.2",
+        "ptxas /tmp/tempfile-3f, line 10; fatal   : Unsupported .version 8.3; current version is '8.0'",
+    ],
+)
+def test_a_compiled_part_that_is_not_there_or_newer_than_its_tool_does_not_fit(line: str) -> None:
+    assert fields_of("library_mismatch", line) is not None
+    assert fields_of("missing_path", line) is None
+    assert fields_of("no_kernel_image", line) is None
+
+
+def test_a_file_of_data_that_is_not_there_is_a_missing_path() -> None:
+    line = "FileNotFoundError: Cannot find the list of samples at /data/sounds/train.jsonl"
+    assert fields_of("missing_path", line) is not None
+    assert fields_of("library_mismatch", line) is None
+
+
+def test_a_missing_module_is_read_where_a_program_shows_the_exception_that_it_caught() -> None:
+    assert fields_of("module_missing", "ModuleNotFoundError(\"No module named 'acme_ops'\")") == {
+        "module": "acme_ops"
+    }
+    assert (
+        fields_of(
+            "module_missing", "WARNING: ModuleNotFoundError(\"No module named 'acme_ops'\"), falling back"
+        )
+        is None
+    )
+
+
+def test_an_ascend_device_that_is_not_there_and_one_whose_core_failed() -> None:
+    assert fields_of("no_accelerator", "dcmi module initialize failed. ret is -8005") is not None
+    assert (
+        fields_of("npu_core_fault", "there is an fftsplus aivector error exception, core id is 4") is not None
+    )
+    assert fields_of("npu_core_fault", "there is an fftsplus task of the aivector core, core id is 4") is None
