@@ -225,3 +225,19 @@ def test_parts_of_one_evaluation_are_no_course_of_a_score(steps, collapsed):
     facts = RunMaker().log({"val_mrr": [0.2, 0.25, 0.15, 0.0]}, steps=steps).plain()
 
     assert facts.get("signal.score.collapsed") is collapsed
+
+
+@pytest.mark.parametrize(
+    ("lost", "loss", "finite"),
+    [
+        ("tram", FALLING, True),  # a class without a sample
+        ("val_mae", [*FALLING[:6], *FALLING[6:][::-1]], False),  # an evaluation that broke
+        ("loss_mask", FALLING, False),
+        ("tram", [*FALLING[:12], *[float("nan")] * 4], False),
+    ],
+)
+def test_a_column_of_a_class_that_never_was_a_number_says_nothing_of_the_values(lost, loss, finite):
+    found = facts(
+        **{"loss": loss, "mean_iou": [0.5 + 0.001 * i for i in range(16)], lost: [float("nan")] * 16}
+    )
+    assert found["signal.exact.all_finite"] is finite

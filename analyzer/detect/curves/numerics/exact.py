@@ -127,6 +127,8 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
             continue  # not a number until there is something to count
         if bad.all() and read_score(name).better and _answers_improve(view):
             continue  # a score that nobody computed while the model learned
+        if _has_no_sample(view, name, series):
+            continue
         rank = not _NORM.search(name), int(bad.sum())
         if worst is None or rank > worst[:2]:
             worst = *rank, name, series
@@ -186,6 +188,16 @@ def _both_rewards_end(view: RunView) -> bool:
             good.size > LOST_ROWS and bool(good[:LOST_ROWS].all()) and not good[int(good.argmin()) :].any()
         )
     return len(ends) > 1 and all(ends)
+
+
+def _has_no_sample(view: RunView, name: str, series: Series) -> bool:
+    """Whether a column of a name that means neither loss, norm nor score, as of one class, never was a number, while losses and a score are."""
+    known = _LOSS.search(name) or _NORM.search(name) or _HELD_OUT.search(name) or read_score(name).better
+    losses = view.curve("loss")
+    if known or losses is None or not (np.isnan(series.value).all() and np.isfinite(losses.value).all()):
+        return False
+    scores = (view.curve(other) for other in view.run.metrics.names if read_score(other).better)
+    return any(score is not None and bool(np.isfinite(score.value).all()) for score in scores)
 
 
 def _answers_improve(view: RunView) -> bool:
