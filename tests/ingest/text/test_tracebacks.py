@@ -172,6 +172,26 @@ def test_frames_that_end_a_log_below_a_lost_header_are_a_cut_traceback():
     assert not [event for event in read_text(rows + frames + rows).events if event.kind == "traceback_cut"]
 
 
+@pytest.mark.parametrize(
+    ("file", "function", "needs"),
+    [
+        ("/opt/lib/python3.11/site-packages/torch/cuda/__init__.py", "_lazy_init", "device"),
+        ("/opt/lib/python3.11/ctypes/__init__.py", "__init__", "library"),
+        ("<frozen os>", "makedirs", "folder"),
+        ("/opt/lib/python3.11/site-packages/torch/nn/functional.py", "embedding", "table"),
+        ("/opt/lib/python3.11/site-packages/torch/nn/functional.py", "linear", None),
+        ("/home/ann/tables.py", "embedding", None),
+    ],
+)
+def test_a_cut_traceback_tells_what_its_last_frame_needed(
+    file: str, function: str, needs: str | None
+) -> None:
+    head = 'Traceback (most recent call last):\n  File "/home/ann/train.py", line 4, in main\n    run()\n'
+    run = read_text(f'{head}  File "{file}", line 9, in {function}\n    call()\n')
+
+    assert only(run, "traceback_cut").get("needs") == needs
+
+
 def test_a_second_traceback_cuts_the_first():
     run = read_text(TRACE.rpartition("RuntimeError")[0] + TRACE)
 

@@ -18,6 +18,7 @@ gives its place to the one it carries.
 
 from __future__ import annotations
 
+from analyzer.ingest.text.failures.lost_ends import needed_by
 from analyzer.ingest.text.failures.traceback_frames import (
     PYTHON_FRAME,
     Frame,
@@ -350,7 +351,7 @@ class TracebackCapture:
             if raised is not None and not self.emitted:
                 self._emit(self.started, raised, log, is_last=True)
                 return
-            fields = self.stack.place()
+            fields = self.stack.place() | needed_by(self.stack.last)
             if _OF_A_DUMP.search(self.started.text):
                 fields["dump"] = True
             log.event("traceback_cut", "symptom", self.started, fields)
@@ -448,4 +449,4 @@ class Tracebacks:
         first, last, stack = self._lone
         if stack.frames >= LONE_FRAMES and log.last_line - last < LINES_OF_A_FRAME:
             log.out.gap("the log ends inside a traceback without header and exception", line=first.number)
-            log.event("traceback_cut", "symptom", first, stack.place())
+            log.event("traceback_cut", "symptom", first, stack.place() | needed_by(stack.last))
