@@ -222,3 +222,30 @@ def test_workers_write_their_episodes_as_they_end(tmp_path):
     )
 
     assert points(load(tmp_path), "steps") == [(at, float(steps)) for at, steps in rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "told"),
+    [
+        (lines("Fold {n}: train_loss={v} val_loss=0.75 val_acc=0.5"), "loss", IN_EPOCHS[:1]),
+        (lines("Fold {n}: train_loss={v} val_loss=0.75 val_acc=0.5"), "part/train_loss", IN_EPOCHS[1:]),
+        (lines("Fold {n}/5 | Train Loss: {v} | Val AUC: 0.75"), "part/train_loss", IN_EPOCHS[1:]),
+        (lines("Fold 2: train_loss={v} val_loss=0.75"), "loss", IN_EPOCHS),
+        (lines("Fold 1 Epoch {n}: train_loss={v} val_loss=0.75"), "loss", IN_EPOCHS),
+        (lines("Fold {n} Epoch 1: train_loss={v} val_loss=0.75"), "loss", IN_EPOCHS),
+        (lines("Stage {n}: train_loss={v} val_loss=0.75"), "loss", IN_EPOCHS),
+    ],
+)
+def test_what_each_fold_ended_with_is_no_course_of_a_loss(text, name, told):
+    assert points(read_text(text), name) == told
+
+
+def test_training_beside_an_evaluation_is_its_course_where_no_steps_are_told():
+    epochs = lines(
+        "(trainer:90) INFO: {n}epoch results: [train] iter_time=0.25, loss={v}, [valid] loss_ctc=8.5, loss=1.5, time=2 seconds"
+    )
+    steps = "(trainer:91) INFO: 1epoch:train:1-9batch: iter_time=0.25, loss=2.5, train_time=0.5\n"
+
+    assert points(read_text(epochs), "loss") == IN_EPOCHS
+    assert points(read_text(epochs), "eval_loss") == [(None, 1.5)] * 3
+    assert points(read_text(steps + epochs), "loss") == [(9, 2.5)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from analyzer.lazy_regex import LazyRegex
@@ -20,6 +21,9 @@ _TRAINING = LazyRegex(
     r"(?:[ _](?:no\.?|idx|id))?[ :=#]{1,3}(?P<number>\d{1,9})(?![\w.])(?: {0,2}(?:/|of) {0,2}\d{1,6}(?![\w.]))?"
 )
 """Which of several trainings a line is of: ``Fold 2``, ``seed: 43``, ``Trial 7/20``."""
+
+_APART = LazyRegex(r"(?i)(?:fold|seed|split|repeat|repetition|subject|config)")
+"""Trainings of one model on other data or from other weights: what each ends with is no course. Stages and tasks follow each other, and some call an episode a run or a trial."""
 
 _FRAME = " \t=-*#_~:|>[]."
 
@@ -41,13 +45,34 @@ class Trainings:
         self._epoch: int | None = None
         self._first_epoch: int | None = None
         self._names: frozenset[str] = frozenset()
+        self._named: tuple[int, int] | None = None
+        self._results: dict[frozenset[str], tuple[int, bool]] = {}
 
     def note_heading(self, text: str, line: LogLine, log: LogState) -> None:
         """A line that may name the training that comes; a bare ``Fold 2`` is too short to be looked for as an event."""
         if (training := _TRAINING.search(text)) is not None:
             self._training = training[0]
+            if _APART.match(training[0]):
+                self._named = (line.number, int(training["number"]))
             if is_bare_heading(text):
                 log.event("training_heading", "info", line, {"number": int(training["number"])}, None)
+
+    def tells_result(self, values: Mapping[str, float], line: LogLine, log: LogState) -> bool:
+        """Write what a further fold ended with, as parts: a row without a place, where no two of its kind in turn are of the same fold.
+
+        The first such row stays what it says, as what is known of all of them.
+        """
+        if self._named is None or self._named[0] != line.number or not values:
+            return False
+        kind = frozenset(values)
+        before, is_course = self._results.get(kind, (None, False))
+        is_course = is_course or self._named[1] == before
+        self._results[kind] = (self._named[1], is_course)
+        if before is None or is_course:
+            return False
+        for name, value in values.items():
+            log.metric(f"part/{name}", value, line, log.step)
+        return True
 
     def note(self, epoch: int, line: LogLine, log: LogState, names: frozenset[str] = frozenset()) -> None:
         """A row or a heading of an epoch; tell where the epochs start again.

@@ -63,7 +63,7 @@ class RowForm(NamedTuple):
     name: str  # what messages and tests call it
     literals: tuple[str, ...]  # texts of which one stands in every such row
     # where the row states its place: groups ``step``, and where there are ``total``, ``epoch`` and ``batch``, which counts
-    # within an epoch and is used where ``step`` is absent
+    # within an epoch and is used where ``step`` is absent; of a row of ``validation``, ``training`` is what it tells of that
     head: LazyRegex
     # where a value stands: groups ``key``, ``value`` and, where there is one, ``unit``. A value whose unit is its only name
     # has the groups ``before_unit`` and ``unit_key`` instead.

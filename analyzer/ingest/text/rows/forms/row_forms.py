@@ -180,6 +180,10 @@ class RowForms(Learnable):
             log.out.framework(form.program)
         if form.validation:
             self._end_pass(log, values)
+            # beside rows of steps what an epoch tells of its training is a mean, in a log without them its course
+            training = groups.get("training") if log.step is None else None
+            for name, value in read_pairs(form.pair, training or "", form.names).items():
+                log.metric(name, value, line, None)
             for name, value in values.items():
                 log.metric(_held_out(name), value, line, log.step)
             return True

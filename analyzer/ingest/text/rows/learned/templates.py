@@ -230,6 +230,10 @@ class TemplateRows(Learnable):
             where = Where(int(counted(numbers[row.place.step])) if row.place.step >= 0 else None)
             return self._once_seen(template, values, where, line, log, MAX_TEMPLATES)
         if not row.place:
+            if log.trainings.tells_result(values, line, log):
+                self._first_of(values, log)
+                self.rows += 1
+                return True
             return not sums_costs_up(values) and self._without_place(template, row, values, line, log)
         if not row.sure:
             if not row.told:
