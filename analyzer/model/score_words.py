@@ -20,7 +20,7 @@ _FALLS = word_set(
 _BESIDE = word_set("""decode head aux macro micro weighted binary samples mask box bbox segm seg b m cls classification class classes multiclass multilabel ovr ovo
     categorical sparse token tokens word sentence seq sequence top k at 1 2 3 4 5 10 50 75 95 100 mean foreground global avg n pixel
     map rate coef coefficient score similarity index match matches under curve area pr rank image text i2t t2i node edge graph vqa squad full
-    cosine dot euclidean manhattan max min battle""")
+    cosine dot euclidean manhattan max min battle knn probe linear""")
 _OTHER = word_set(
     "loss losses reward rewards return lr learning time grad gradient norm threshold weight weights std var rank ratio count num seconds step epoch_time best"
 )
@@ -33,6 +33,8 @@ _OF_OUTPUT = word_set(
     "bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice ndcg mrr"
 )
 """Scores of whole outputs and of ranks over all items: no batch of a training gives them, so they are of held-out data."""
+_OF_PROBES = word_set("knn probe")
+"""A probe on embeddings is asked of samples that it was not fitted on."""
 
 OVERLAP = word_set(
     "f1 fscore dice dsc dc iou miou jaccard js precision recall sensitivity tpr map map50 ap ap50 mcc kappa f"
@@ -80,6 +82,8 @@ def read_score(name: str) -> ScoreReading:
     (ScoreReading(better=1, phase='eval', whole=True, kind=frozenset({'recall@'})), 'train')
     >>> [read_score(name)[:2] for name in ("eval_spearman_cosine", "valid_uer", "dev_si_sdr")]
     [(1, 'eval'), (-1, 'eval'), (0, '')]
+    >>> read_score("knn_acc").phase, read_score("train_probe_top1").phase, read_score("linear_acc").phase
+    ('eval', 'train', '')
     """
     words = words_of(name)
     if not words or name.startswith(("system.", "system/", "epoch/")) or not _OTHER.isdisjoint(words):
@@ -97,7 +101,7 @@ def read_score(name: str) -> ScoreReading:
         return _NONE
     better = -1 if told & _FALLS else 1
     rest = kept - told - _BESIDE
-    if not phase and (ranked or told & _OF_OUTPUT):
+    if not phase and (ranked or told & _OF_OUTPUT or kept & _OF_PROBES):
         phase = "eval"
     kind = frozenset(f"{word}@" for word in told) if ranked else told
     return ScoreReading(better, phase, whole=all(word.isdigit() for word in rest), kind=kind)

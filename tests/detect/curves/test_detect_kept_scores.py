@@ -241,3 +241,10 @@ def test_a_column_of_a_class_that_never_was_a_number_says_nothing_of_the_values(
         **{"loss": loss, "mean_iou": [0.5 + 0.001 * i for i in range(16)], lost: [float("nan")] * 16}
     )
     assert found["signal.exact.all_finite"] is finite
+
+
+@pytest.mark.parametrize(
+    ("probed", "stands"), [([10.1, 9.8, 10.2, 9.9] * 4, True), ([10.0 + 3 * i for i in range(16)], False)]
+)
+def test_a_probe_of_embeddings_that_stays_at_a_guess_is_a_held_out_score(probed, stands):
+    assert facts(loss=FALLING, knn_acc=probed)["signal.score.stands_while_loss_falls"] is stands
