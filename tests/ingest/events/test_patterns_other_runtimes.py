@@ -248,3 +248,22 @@ def test_an_ascend_device_that_is_not_there_and_one_whose_core_failed() -> None:
         fields_of("npu_core_fault", "there is an fftsplus aivector error exception, core id is 4") is not None
     )
     assert fields_of("npu_core_fault", "there is an fftsplus task of the aivector core, core id is 4") is None
+
+
+def test_a_full_card_in_the_words_of_a_technical_language_and_a_bus_error_in_those_of_paddle() -> None:
+    assert (
+        fields_of(
+            "cuda_oom", "Out of memory on device. To view more detail about available memory, ask the device."
+        )
+        == {}
+    )
+    assert fields_of("cuda_oom", "The manual lists `Out of memory on device.` among its messages") is None
+    told = fields_of(
+        "bus_error",
+        "FatalError: `Access to an undefined portion of a memory object` is detected by the operating system.",
+    )
+    assert told == {"paddle": "Access to an undefined portion of a memory object"}
+    assert (
+        fields_of("bus_error", "FatalError: `Segmentation fault` is detected by the operating system.")
+        is None
+    )
