@@ -52,6 +52,7 @@ AT_STEPS = [(1, 0.5), (2, 0.25), (3, 0.125)]
         (lines("Epoch {n} loss -0.75 std {v} acc 0.25"), "std", IN_EPOCHS),
         (lines("Epoch {n}:\ttime 0.25\tloss -0.75\tspread {v}\tacc 0.25"), "spread", IN_EPOCHS),
         (lines("Epoch {n} loss 0.75 (std {v})"), "std", []),
+        ("round 4\n" + lines("{{'accuracy': [({n}, {v}), (2, 0.5), (3, 0.75)]}}"), "accuracy", []),
         (lines("Avg : g {v} d 0.5 ad 0.25| step {n}00: 100%|####| 5/5 [00:10<00:00,  2.7it/s]"), "g", [(100, 0.5), (200, 0.25), (300, 0.125)]),
     ],
 )  # fmt: skip

@@ -216,9 +216,15 @@ def _of_classes(first: Field, more: int) -> dict[int, Field]:
     }
 
 
+_IN_ROUNDS = LazyRegex(rf"\[\({INT}, {{0,2}}{_NUMBER}\)")
+"""A list of pairs, each a round and what was measured in it: its first number is no value of the name before it."""
+
+
 def _signed(text: str) -> Iterator[Field]:
     for match in (*SIGNED.finditer(text), *_hyphened(text)):
         name = _INDEX.sub("_", trimmed(_behind_rate(text, match.start(), match["name"]), most=4))
+        if _IN_ROUNDS.match(text, match.start("value") - 2):
+            continue
         unit = _unit(text, match.end("value"))
         known = (
             match["sign"].strip(" ") != "is" or read_name(name).quantity or canonical_metric(name) in METRICS
