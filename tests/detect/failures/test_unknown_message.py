@@ -12,6 +12,7 @@ from analyzer.ingest.text.failures.error_lines import error_lines, is_plain_erro
 from analyzer.rules.candidates.pooled import WORDING, pooled
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import Scored
+from analyzer.rules.telling import telling
 from analyzer.rules.tree import JUST_BELOW_HALF
 
 
@@ -36,6 +37,17 @@ def test_a_message_that_no_pattern_knows_gets_a_candidate(tmp_path, message, cau
     assert first.probability <= 0.59
     assert first.words_only
     assert first.evidence[0].refs[0].line == 2
+
+
+def test_where_nothing_wrong_was_seen_words_alone_make_nothing_likelier_than_not(tmp_path):
+    (found,) = diagnosed(
+        tmp_path, "loading configuration\ninvalid header length 0 in model.safetensors\n"
+    ).findings[:1]
+    alike = found._replace(probability=JUST_BELOW_HALF)
+
+    assert found.words_only
+    assert telling([alike], "failed").finding(alike).probability >= 0.5
+    assert telling([alike], "insufficient").finding(alike).probability < 0.5
 
 
 ROWS = "".join(f"iteration {n * 10}/5000 | loss {3.2 - 0.02 * n:.4f} | lr 1.0e-04\n" for n in range(1, 20))
