@@ -81,6 +81,7 @@ def test_the_line_is_known(kind: str, line: str) -> None:
         ("fabric_not_ready", "node-a:12:14 [2] transport/nvls.cc:244 NCCL WARN Cuda failure 2 'out of memory'"),
         ("fabric_not_ready", "node-a:12:14 [2] NCCL INFO transport/nvls.cc:394 -> 1"),
         ("infiniband_error", "node-a:12:14 [0] NCCL WARN NET/OFI Only EFA provider is supported"),
+        ("infiniband_error", "node-a:12:14 [0] NCCL WARN NET/OFI aws-ofi-nccl initialization failed"),
         ("nccl_timeout", "[Rank 0] Received a dump signal due to a collective timeout from  rank 13 and we will try our best to dump the debug info."),
         ("native_check_failed", "a.cu:105: kernel: block: [0,0,0], thread: [1,0,0] Assertion `t >= 0 && t < n` failed."),
         ("native_check_failed", "RuntimeError: Assertion `target >= 0 && target < n' failed.  at /src/generic/Loss.c:97"),

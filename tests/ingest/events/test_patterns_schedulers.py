@@ -32,6 +32,8 @@ LINES = [
     ("job_not_started", "root_candidate", {}, "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"),
     ("resources_unavailable", "root_candidate", {}, "sbatch: error: Batch job submission failed: Requested node configuration is not available"),
     ("resources_unavailable", "root_candidate", {"asked": "{'CPU': 1.0, 'GPU': 1.0}"}, "(autoscaler +32s) Error: No available node types can fulfill resource request {'CPU': 1.0, 'GPU': 1.0}. Add suitable node types."),
+    ("resources_unavailable", "root_candidate", {"asked": "4 CPUs, 1 GPUs"}, "TuneError: Insufficient cluster resources to launch trial: trial requested 4 CPUs, 1 GPUs but the cluster has only 4 CPUs, 0 GPUs."),
+    ("resources_unavailable", "root_candidate", {"asked": "2.0 cpu and 4.0 gpu"}, "You asked for 2.0 cpu and 4.0 gpu per trial, but the cluster only has 8.0 cpu and 2.0 gpu."),
     ("resources_unavailable", "symptom", {"asked": "{'CPU': 2.0, 'GPU': 2.0}"},
      "(autoscaler +3m5s) Warning: The following resource request cannot be scheduled right now: defaultdict(<class 'float'>, {'CPU': 2.0, 'GPU': 2.0}). This is likely due to all cluster resources being claimed by actors."),
     ("job_cancelled", "root_candidate", {"job": "88123"}, "## OAR [2026-05-19 13:33:12] Job 88123 KILLED ##"),
@@ -96,6 +98,7 @@ def test_what_a_line_says(kind, role, fields, line):
         ("pod_evicted", "Evicted 3 entries from the cache"),
         ("job_preempted", "scheduler: preempted 2 sequences, recomputing"),
         ("resources_unavailable", "2 nodes are available"),
+        ("resources_unavailable", "You asked for 4 trials, but the cluster only has run 3 so far"),
         (
             "job_not_started",
             "sbatch: error: Batch job submission failed: Requested node configuration is not available",

@@ -35,6 +35,8 @@ LINES = [
     ("service_unreachable", {}, "INFO - trl.extras.vllm_client - Server is not up yet. Retrying in 2.0 seconds..."),
     ("library_mismatch", {}, "Original error: UNIMPLEMENTED: DNN library is not found."),
     ("record_undecodable", {}, "ValueError: Could not find a format to read the specified file in mode 'i'"),
+    ("keyboard_interrupt", {}, " 62%|###   | 5/8 [00:04<00:02]^CTraceback (most recent call last):"),
+    ("keyboard_interrupt", {}, "^CException ignored in: <function Loader.__del__ at 0x7f>"),
     ("keyboard_interrupt", {}, "[2026-08-15 08:42:11,420] [INFO] [launch.py:328:sigkill_handler] Main process received SIGINT, exiting"),
     ("import_failed", {"name": "Cache", "origin": "transformers.cache_utils"}, "ImportError: cannot import name 'Cache' from 'transformers.cache_utils' (/opt/venv/lib/cache_utils.py)"),
     ("cuda_driver_mismatch", {"needed": "12.4"}, "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.4, please update your driver"),

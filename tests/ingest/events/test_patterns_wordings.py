@@ -64,6 +64,7 @@ LOOK_ALIKES = [
     ("missing_path", "RuntimeError: Parent directory /out/run1 does not exist."),
     ("record_undecodable", "WARNING NoBackendError: skipping one clip"),
     ("access_denied", "WARNING urllib.error.HTTPError: HTTP Error 403: Forbidden, retrying"),
+    ("keyboard_interrupt", "INFO ^C ends it, Process 3 first"),
     ("keyboard_interrupt", "INFO handlers are registered for SIGINT and SIGTERM"),
     ("library_mismatch", "INFO the CPU supports AVX instructions"),
     ("hub_unreachable", "httpx.ConnectError: [Errno 111] Connection refused"),
