@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
@@ -25,6 +26,19 @@ _HOLE = rb"\0{64,}"
 # The head of the table in the card that Transformers' Trainer writes beside a model.
 _CARD = rb"(?mi)^\|[ ]{0,8}(?:train(?:ing)? loss|epochs?|(?:global )?steps?|iter(?:ation)?s?)[ ]{0,8}\|[^\n]{0,200}\bloss[ ]{0,8}\|"
 
+# A number under a name, in a line or in a cell beside the name; and a line that a logger wrote.
+_NAMED_NUMBER = (
+    rb"(?m)(?:^|(?<=[|,;(\]] )|(?<=[|,;\t ]))[ \t]{0,8}([A-Za-z][\w/-]{1,40}(?: [A-Za-z][\w-]{1,30}){0,2})"
+    rb"[ \t]{0,30}[:=|][ \t]{0,30}[-+]?(?:\d[\d.]{0,30}|nan\b)"
+)
+_LOGGED = rb"^.{0,40}\b(?:INFO|WARNING|ERROR|DEBUG)\b[ \t]{0,8}[:|\]]"
+
+LONGEST_QUOTED_BYTES = 400
+"""What is looked at of a line of a page; a row of a run is shorter."""
+
+MIN_REPEATS = 5
+"""Lines of a page that give one name another number: a course has points, a page of settings gives each name once."""
+
 
 def looks_like_text(head: bytes) -> bool:
     """Whether the head of a file is text in some encoding.
@@ -42,6 +56,24 @@ def looks_like_text(head: bytes) -> bool:
 def is_model_card(candidate: Candidate) -> bool:
     """Whether a Markdown page holds the table of losses that a trainer wrote for its model."""
     return candidate.name.lower().endswith(".md") and re.search(_CARD, candidate.head) is not None
+
+
+def is_log_in_page(candidate: Candidate) -> bool:
+    """Whether a Markdown page is little else than what a run printed: lines that give the same names other numbers.
+
+    A page about a project quotes a few such lines among its words, and they are no third of it.
+    """
+    if not candidate.name.lower().endswith(".md") or not looks_like_text(candidate.head):
+        return False
+    numbers, printed, lines = Counter[bytes](), 0, 0
+    for line in candidate.head.splitlines():
+        if not line.strip(b" \t`~*=-#"):
+            continue
+        lines += 1
+        names = set(re.findall(_NAMED_NUMBER, line[:LONGEST_QUOTED_BYTES]))
+        numbers.update(names)
+        printed += bool(names) or re.match(_LOGGED, line[:LONGEST_QUOTED_BYTES]) is not None
+    return any(count >= MIN_REPEATS for count in numbers.values()) and printed * 3 > lines
 
 
 def decode(data: bytes | bytearray) -> str:

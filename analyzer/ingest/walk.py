@@ -13,7 +13,7 @@ from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSou
 from analyzer.ingest.limits import MAX_WALKED
 from analyzer.ingest.masking import safe_name
 from analyzer.ingest.registry import ingestors as all_ingestors
-from analyzer.ingest.source_text import is_model_card, looks_like_text
+from analyzer.ingest.source_text import is_log_in_page, is_model_card, looks_like_text
 from analyzer.record import NamedTuple, dataclass, field
 
 MAX_DEPTH = 16
@@ -22,6 +22,9 @@ project's user / sweep / trial / launch."""
 
 MAX_FILES = 20_000
 """Files looked at; a directory with more is not one run (use a sub-directory)."""
+
+MAX_PAGES = 20
+"""Markdown pages kept until it is known that nothing else tells of a run; each is the head of a file."""
 
 _SKIPPED_DIRECTORIES = frozenset(
     {
@@ -250,6 +253,7 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
     discovery = Discovery(root if root.is_dir() else root.parent)
     files = _walk(root, discovery) if root.is_dir() else [(root, safe_name(root.name))]
     seen: dict[tuple[int, str], list[Path]] = {}
+    pages: list[tuple[Candidate, str]] = []
     for path, name in files:
         progress.saw_file()
         if reason := limits.CURRENT.budget.spent():
@@ -273,8 +277,12 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
             ingestor = next((each for each in ingestors if each.name == "text-log"), None)
         if ingestor is None:
             discovery.unknown.append(name)
+            if name.lower().endswith(".md") and len(pages) < MAX_PAGES:
+                pages.append((candidate, digest))
         else:
             discovery.found.append(Found(candidate, ingestor, digest))
+    if not discovery.found:
+        _take_pages(discovery, pages, ingestors)
     _set_notebooks_aside(discovery)
     _set_cards_aside(discovery)
     return discovery
@@ -287,6 +295,17 @@ def _may_be_a_log(candidate: Candidate) -> bool:
 
 
 _OF_OTHER_READERS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".xml"})
+
+
+def _take_pages(
+    discovery: Discovery, pages: list[tuple[Candidate, str]], ingestors: Sequence[Ingestor]
+) -> None:
+    """Read a page into which a run's output was copied as its log, where no other file tells of a run."""
+    log = next((each for each in ingestors if each.name == "text-log"), None)
+    for candidate, digest in pages:
+        if log is not None and is_log_in_page(candidate):
+            discovery.found.append(Found(candidate, log, digest))
+            discovery.unknown.remove(candidate.name)
 
 
 def _set_cards_aside(discovery: Discovery) -> None:

@@ -330,13 +330,34 @@ def test_a_markdown_file_whose_lines_are_rows_is_a_log(tmp_path):
 @pytest.mark.parametrize(
     "page",
     [
-        f"# How it was trained\n\n```\n{ROWS_OF_A_RUN}```\n",  # a page that quotes a run
+        "It learns from pairs.\n" * 90
+        + f"```\n{ROWS_OF_A_RUN}```\n",  # a page that quotes a run among its words
+        "".join(f"- `width_{at}`: {at}\n" for at in range(30)),  # settings, each of which stands there once
         "".join(f"* epoch {at}: loss {1 / at:.3f}\n" for at in range(1, 30)),  # a list of results
         "Run `train.py`; each epoch prints loss and accuracy.\n" * 40,
     ],
 )
 def test_a_page_about_a_run_is_no_log(tmp_path, page):
     assert not _markdown(tmp_path, page)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"## First try\n```\n{ROWS_OF_A_RUN}```\n",
+        "".join(f"| rollout/ | |\n| ep_rew_mean | {at / 3:.2f} |\n| total_timesteps | {at}00 |\n---\n" for at in range(9)),
+        "".join(f"INFO :  [ROUND {at}]\nINFO :  sampled 9\nRound {at}: loss = {1 / at:.3f}\n" for at in range(1, 9)),
+    ],
+)  # fmt: skip
+def test_a_page_that_is_little_else_than_a_log_is_read_where_nothing_else_tells_of_a_run(tmp_path, page):
+    (tmp_path / "README.md").write_text(page)
+    (tmp_path / "train.py").write_text("import torch\n")
+
+    assert [found.candidate.name for found in discover(tmp_path).found] == ["README.md"]
+    assert len(analyzer.load(tmp_path).metrics) >= 8
+
+    (tmp_path / "train.log").write_text(rows(9))
+    assert [found.candidate.name for found in discover(tmp_path).found] == ["train.log"]
 
 
 def test_a_folder_of_pictures_or_archives_is_not_told_to_be_empty(tmp_path):
