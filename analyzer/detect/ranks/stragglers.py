@@ -135,9 +135,12 @@ def _silence(view: RunView, out: FactWriter) -> None:
     row = int(np.nanargmax(loss.time_s))
     last_s = float(loss.time_s[row])
     stamps = _stamps(view, int(loss.source[row]))
-    # Who starts the program once more in the same log ends the silence of the run before.
+    # Who starts the program once more in the same log, or reads weights back to use them, ends the silence of the steps.
     anew = [
-        e.time_s for e in view.events("training_begins_again") if e.time_s is not None and e.time_s > last_s
+        e.time_s
+        for kind in ("training_begins_again", "resume_from_checkpoint")
+        for e in view.events(kind)
+        if e.time_s is not None and e.time_s > last_s
     ]
     gap_s = float(stamps[stamps < min(anew, default=np.inf)].max(initial=-np.inf)) - last_s
     if gap_s <= 0:

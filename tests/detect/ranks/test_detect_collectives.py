@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from make_run import RunMaker, falling, norms
@@ -222,12 +223,13 @@ def test_silence_is_measured_within_one_file() -> None:
     assert plain["signal.silence.median_steps"] == 400.0
 
 
-def test_silence_ends_where_the_program_is_started_once_more() -> None:
+@pytest.mark.parametrize("kind", ["training_begins_again", "resume_from_checkpoint"])
+def test_silence_ends_where_the_program_is_started_once_more_or_weights_are_read_back(kind: str) -> None:
     maker = RunMaker()
     out = maker.file("train.log")
     times = [1000.0 + 10 * i for i in range(60)]
     out.metrics("loss", steps=range(1, 61), values=falling(60), times_s=times, lines=range(10, 70))
-    maker.event("training_begins_again", line=95, role="info", time_s=50_000.0)
+    maker.event(kind, line=95, role="info", time_s=50_000.0)
     assert "signal.silence.before_end_s" not in maker.plain()
     maker.event("keyboard_interrupt", line=90, role="root_candidate", time_s=5590.0)
     assert maker.plain()["signal.silence.before_end_s"] == 4000.0

@@ -241,6 +241,18 @@ def test_what_each_fold_ended_with_is_no_course_of_a_loss(text, name, told):
     assert points(read_text(text), name) == told
 
 
+@pytest.mark.parametrize(
+    ("heading", "told"), [("Fold 3", [9]), ("Fold 2", []), ("Epoch of the next pass", [])]
+)
+def test_a_log_that_begins_within_a_fold_goes_on_with_the_next_one(heading, told):
+    row = "{}, Epoch {}, train loss: {}, valid loss: 0.25\n"
+    text = "".join(row.format("Fold 2", at, 0.5 / at) + "saved\n" for at in range(11, 15))
+
+    run = read_text(text + row.format(heading, 1, 0.75))
+
+    assert [event.ref.line for event in run.events.of("training_begins_again")] == told
+
+
 def test_training_beside_an_evaluation_is_its_course_where_no_steps_are_told():
     epochs = lines(
         "(trainer:90) INFO: {n}epoch results: [train] iter_time=0.25, loss={v}, [valid] loss_ctc=8.5, loss=1.5, time=2 seconds"

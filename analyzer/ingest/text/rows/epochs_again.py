@@ -83,7 +83,12 @@ class Trainings:
         self._names |= names
         if another:
             self._first_epoch = epoch if self._first_epoch is None else self._first_epoch
-        elif self._epoch is None or self._first_epoch is None or epoch < self._first_epoch:
+        elif self._epoch is None or self._first_epoch is None:
+            self._first_epoch = epoch
+        elif epoch < self._first_epoch:
+            # the log began within a fold, and this is the next one's first epoch
+            if self._told_training is not None and self._training != self._told_training:
+                log.event("training_begins_again", "info", line, {"epoch": epoch}, None)
             self._first_epoch = epoch
         elif (epoch == self._first_epoch and self._training != self._told_training) or (
             epoch <= max(self._first_epoch + 1, self._epoch // OF_ROWS_FAR_APART)
