@@ -21,6 +21,12 @@ import numpy as np
 from analyzer.model.arrays import Bytes, Integers
 from analyzer.record import dataclass, field
 
+ENCODED_BYTES = 16_384
+"""What is looked at of a log without a mark to tell its encoding; a program greets in its own language."""
+
+MIN_GBK_BYTES = 20
+"""Bytes above ASCII, ten characters, by which GBK is known; a sign or two may be anything."""
+
 MAX_RECORD_BYTES = 65_536
 """Longest piece of a line that is looked at as a whole; longer lines are read in pieces of this size."""
 
@@ -115,7 +121,7 @@ def _has_resets(data: bytes) -> bool:
 
 
 def _as_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Chunks without byte-order mark; UTF-16 becomes UTF-8."""
+    """Chunks without byte-order mark; UTF-16 and GBK, in which Chinese Windows writes, become UTF-8."""
     decoder: codecs.IncrementalDecoder | None = None
     first = True
     for chunk in chunks:
@@ -126,7 +132,27 @@ def _as_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
                 if data.startswith(bom):
                     decoder, data = codecs.getincrementaldecoder(name)(errors="replace"), data[len(bom) :]
             data = data.removeprefix(codecs.BOM_UTF8)
+            if decoder is None and _is_gbk(data[:ENCODED_BYTES]):
+                decoder = codecs.getincrementaldecoder("gb18030")(errors="replace")
         yield decoder.decode(data).encode("utf-8", "replace") if decoder else data
+
+
+def _is_gbk(head: bytes) -> bool:
+    """Whether the head of a log without a mark is Chinese in GBK: its bytes above ASCII stand in the pairs of common characters.
+
+    In Latin and Cyrillic code pages runs of odd length fall out of the pairs; nine tenths of what is UTF-8 (``é`` is a pair) can be read as such.
+    """
+    if head.isascii():
+        return False
+    whole = head[: head.rfind(b"\n") + 1]
+    foreign = len(whole.translate(None, _ASCII))
+    unpaired = len(re.sub(rb"(?:[\xa1-\xf7][\xa1-\xfe])+", b"", whole).translate(None, _ASCII))
+    if foreign < MIN_GBK_BYTES or unpaired * 50 > foreign:
+        return False
+    return len(whole.decode("utf-8", "ignore").encode().translate(None, _ASCII)) * 10 < foreign * 9
+
+
+_ASCII = bytes(range(128))
 
 
 def _by_powershell(chunks: Iterator[bytes]) -> tuple[bool, Iterator[bytes]]:

@@ -3,8 +3,10 @@
 import pytest
 from log_reading import points, read_text
 
+import analyzer
 from analyzer.ingest.text.rows.learned.line_masks import in_english, may_be_foreign
 from analyzer.ingest.text.rows.learned.templates import MAX_BARREN, TemplateRows
+from analyzer.ingest.text.text_layer import read_blocks
 
 
 def read(form):
@@ -78,3 +80,30 @@ def test_lines_without_numbers_wear_out_no_learning():
         assert not rows.wants(f"加载{chr(sign + at % 97)}完成{chr(sign + at // 97)}")
     assert rows.wants("验证结果:")
     assert rows.wants("第 1 轮, 损失: 0.5")
+
+
+def test_chinese_of_windows_is_read_as_gbk(tmp_path):
+    rows = (
+        f"当前批次:{at}/90 | 当前轮次:0/5 | 损失值:{3 - at / 9:.4f} | 准确率:{at / 20:.2%}\n"
+        for at in range(1, 12)
+    )
+    (tmp_path / "train.log").write_bytes("".join(rows).encode("gbk"))
+    metrics = analyzer.load(tmp_path).metrics
+    assert len(metrics.series("loss")) == 11
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("第3轮 损失值: 0.5 准确率: 0.9 训练完成 已保存\n", "utf-8"),
+        ("Größe für später überprüft, Prüfmaß ändern: naïve façade, à côté élève déjà\n", "latin-1"),
+        ("Эпоха 3: потери 0.5, точность 0.9, обучение завершено\n", "cp1251"),
+        ("Эпоха 3: потери 0.5, точность 0.9, обучение завершено\n", "utf-8"),
+        ("époque 3 : précision = 0.9, terminée à côté, élève déjà évalué, détaillé\n", "utf-8"),
+        ("loss 3µ ± 2°\n", "latin-1"),
+    ],
+)
+def test_other_encodings_are_not_taken_for_gbk(text, encoding):
+    data = text.encode(encoding)
+    blocks = list(read_blocks([data], lambda _: None))
+    assert b"".join(block.data for block in blocks) == data
