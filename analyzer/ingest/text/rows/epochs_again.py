@@ -62,15 +62,19 @@ class Trainings:
 
         The first such row stays what it says, as what is known of all of them.
         """
-        if self._named is None or self._named[0] != line.number or not values:
+        if self._named is None or self._named[0] != line.number:
             return False
-        kind = frozenset(values)
+        number = self._named[1]
+        told = {name: value for name, value in values.items() if value != number or not _APART.search(name)}
+        if not told:
+            return False  # no more than which fold it is
+        kind = frozenset(told)
         before, is_course = self._results.get(kind, (None, False))
-        is_course = is_course or self._named[1] == before
-        self._results[kind] = (self._named[1], is_course)
+        is_course = is_course or number == before
+        self._results[kind] = (number, is_course)
         if before is None or is_course:
             return False
-        for name, value in values.items():
+        for name, value in told.items():
             log.metric(f"part/{name}", value, line, log.step)
         return True
 
