@@ -53,17 +53,22 @@ def looks_like_text(head: bytes) -> bool:
     return bool(sample) and controls * 50 <= len(sample)
 
 
+def is_page(name: str) -> bool:
+    """Whether a file is Markdown by its name."""
+    return name.lower().endswith(".md")
+
+
 def is_model_card(candidate: Candidate) -> bool:
     """Whether a Markdown page holds the table of losses that a trainer wrote for its model."""
-    return candidate.name.lower().endswith(".md") and re.search(_CARD, candidate.head) is not None
+    return is_page(candidate.name) and re.search(_CARD, candidate.head) is not None
 
 
 def is_log_in_page(candidate: Candidate) -> bool:
-    """Whether a Markdown page is little else than what a run printed: lines that give the same names other numbers.
+    """Whether a page is little else than what a run printed: lines that give the same names other numbers.
 
     A page about a project quotes a few such lines among its words, and they are no third of it.
     """
-    if not candidate.name.lower().endswith(".md") or not looks_like_text(candidate.head):
+    if not looks_like_text(candidate.head):
         return False
     numbers, printed, lines = Counter[bytes](), 0, 0
     for line in candidate.head.splitlines():

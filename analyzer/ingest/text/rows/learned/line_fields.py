@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.field_names import MEASURED_WHEN, known_tail, trimmed
-from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, NUMBER, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
 from analyzer.ingest.text.rows.learned.printed_rates import BAR_RATE, RATED, names_the_next
 from analyzer.lazy_regex import LazyRegex
@@ -22,7 +22,6 @@ from analyzer.model.name_words import (
 )
 from analyzer.record import NamedTuple
 
-_NUMBER = f"[{INT}{FLOAT}]"
 # [A-Za-z\u00c0-\u1fff\u2c00-\u2dff\u3040-\uffdc_] (no dash, arrow, bullet, box or full stop of any script) and
 # [\u00c0-\uffdc], by what they leave out: a class of 65,000 letters is compiled letter by letter
 _LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\ufe00-\ufe0f\uffdd-\U0010ffff]"
@@ -39,14 +38,14 @@ _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](
 SIGNED = LazyRegex(
     # a word before a sign may begin right behind a number, where the value before it ends without a blank
     rf"(?:(?<![\w/.{INT}{FLOAT}{TIME}])|(?<=[{INT}{FLOAT}])(?=(?!(?:min|sec|hours?) ?[:=])[a-z_]{{3,20}} ?[:=]))[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
-    rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is {{1,2}}){_OPEN}(?P<value>{_NUMBER})"
+    rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is {{1,2}}){_OPEN}(?P<value>{NUMBER})"
 )
 BESIDE = LazyRegex(
-    rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{NUMBER})"
 )
 _AT_STEP = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? (?i:at|after|for|in|on) (?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|episodes?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?(?:,? (?:and )?(?i:step|iter(?:ation)?|batch) #?{INT}(?:/{INT})?)?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
-    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is|was) | )(?P<value>{_NUMBER})"
+    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is|was) | )(?P<value>{NUMBER})"
 )
 _PAIRS = LazyRegex(
     rf"(?:^ {{0,8}}(?:\w{{1,12}} ?: )?|(?<=[\]:|>])(?: {{1,3}}|\t))(?:[A-Za-z][\w./@-]{{0,40}}(?: {{1,3}}|\t)[{INT}{FLOAT}](?:/{INT})?[,;|:]?[ \t]{{0,3}}){{3,64}}(?:$|(?<=\|)(?= ?step\b))"
@@ -57,7 +56,7 @@ _TWO_PAIRS = LazyRegex(
     rf"^ {{0,8}}[A-Za-z]\w{{0,30}}_\w{{1,30}} {{1,3}}{FLOAT},? {{1,3}}[A-Za-z]\w{{0,30}}_\w{{1,30}} {{1,3}}{FLOAT}$"
 )
 """The same of two pairs, whose names are those of variables: ``dice_score 0.5 surface_distance 2.5``."""
-_AFTER = LazyRegex(rf"(?P<value>{_NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - (?!{FLOAT})|$)")
+_AFTER = LazyRegex(rf"(?P<value>{NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - (?!{FLOAT})|$)")
 _NUMBERED = LazyRegex(rf"{INT} {{1,3}}{FLOAT}")
 """A whole number between a name and its value is part of the name, which a mask does not keep: ``Prec@5 01 77.5``."""
 _HYPHENED = LazyRegex(
@@ -66,13 +65,13 @@ _HYPHENED = LazyRegex(
 _INDEX = LazyRegex(r"(?<=[A-Za-z])-(?=\d{1,2}$)")
 _UNIT_AFTER = LazyRegex(_UNIT)
 _MEAN = LazyRegex(
-    rf"(?:{_NUMBER}[a-z%]{{0,2}},? {{1,3}}|{FLOAT})\((?P<mean> {{0,8}}{_NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{_NUMBER})"
+    rf"(?:{NUMBER}[a-z%]{{0,2}},? {{1,3}}|{FLOAT})\((?P<mean> {{0,8}}{NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{NUMBER})"
 )
-_METER = LazyRegex(rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\( {{0,8}}{_NUMBER}")
+_METER = LazyRegex(rf"{NUMBER}[a-z%]{{0,2}},? {{1,3}}\( {{0,8}}{NUMBER}")
 """A value with its mean so far: whatever stands before it is its name."""
 _METERS = {"time": "batch_time", "batch": "batch_time", "data": "data_time"}
-_LIST = LazyRegex(rf"[\[(](?P<first>{_NUMBER})(?P<rest>(?:,? {{0,2}}{_NUMBER}){{1,64}})[\])]")
-_QUOTIENT = LazyRegex(rf"(?P<first>{_NUMBER}) ?/ ?{_NUMBER} ?= ?{_NUMBER}")
+_LIST = LazyRegex(rf"[\[(](?P<first>{NUMBER})(?P<rest>(?:,? {{0,2}}{NUMBER}){{1,64}})[\])]")
+_QUOTIENT = LazyRegex(rf"(?P<first>{NUMBER}) ?/ ?{NUMBER} ?= ?{NUMBER}")
 _STROKED = LazyRegex(rf"(?P<first>{FLOAT})(?P<rest>(?: ?/ ?{FLOAT}){{1,7}})(?! ?[=/])")
 _SPACED = LazyRegex(
     rf"(?<=[:=\w])\s{{0,4}}(?P<first>{FLOAT})(?P<rest>(?:(?:, ?|\t| {{1,3}}){FLOAT}){{1,39}})(?=\s{{0,8}}(?:[;|]|$))"
@@ -216,7 +215,7 @@ def _of_classes(first: Field, more: int) -> dict[int, Field]:
     }
 
 
-_IN_ROUNDS = LazyRegex(rf"\[\({INT}, {{0,2}}{_NUMBER}\)")
+_IN_ROUNDS = LazyRegex(rf"\[\({INT}, {{0,2}}{NUMBER}\)")
 """A list of pairs, each a round and what was measured in it: its first number is no value of the name before it."""
 
 

@@ -18,6 +18,7 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
 
 INT, FLOAT, TIME = "\x01", "\x02", "\x03"
+NUMBER = f"[{INT}{FLOAT}]"
 
 _NUMBERS = LazyRegex(
     # an index that a hyphen joins to a word, before the sign of a decimal, is part of the name: "part-2: 0.5"
