@@ -377,6 +377,9 @@ def ended_note(diagnosis: Diagnosis) -> str:
         return ""
     if ended.state == "crashed" and (diagnosis.findings or diagnosis.first_failure is not None):
         return ""  # the findings and the first failure tell it better
+    cited = {str(ref) for finding in diagnosis.findings[:1] for line in finding.evidence for ref in line.refs}
+    if cited & {str(place) for place in ended.evidence}:
+        return ""  # the leading cause is what ended it
     where = f" [{ended.evidence[0]}]" if ended.evidence else ""
     return f"{ended.state}: {ended.because}{where}"
 
