@@ -125,6 +125,7 @@ _PHASE_FILES = (
     ("data_loading", LazyRegex(r"[/\\](?:torch[/\\]utils[/\\]data|batchgenerators[/\\]dataloading)[/\\]"), LazyRegex(r".")),
     ("launching", LazyRegex(r"[/\\](?:torch[/\\]distributed[/\\](?:run|launch(?:er[/\\]\w{1,20})?)|accelerate[/\\]commands[/\\]launch|deepspeed[/\\]launcher[/\\]\w{1,20})\.py$"), LazyRegex(r".")),
     ("meeting", LazyRegex(r"[/\\]torch[/\\]distributed[/\\](?:elastic[/\\]rendezvous[/\\]\w{1,40}|rendezvous)\.py$"), LazyRegex(r".")),
+    ("waiting", LazyRegex(r"[/\\](?:torch[/\\]distributed[/\\]distributed_c10d|accelerate[/\\](?:accelerator|state))\.py$"), LazyRegex(r"^(?:PartialState\.|Accelerator\.)?(?:barrier|monitored_barrier|wait_for_everyone)$")),
     ("tracking", LazyRegex(r"[/\\](?:wandb|mlflow|comet_ml|neptune|clearml|swanlab|aim|visdom)[/\\](?:\w{1,40}[/\\]){0,5}\w{1,40}\.py$"), LazyRegex(r".")),
     ("saving", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}saver)\.py$"), LazyRegex(r"^_?(?:legacy_)?save")),
     ("loading", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}loader)\.py$"), LazyRegex(r"^_?(?:legacy_)?load")),
@@ -145,6 +146,8 @@ def phase_of(file: str, function: str) -> str:
     ('optimizer', '')
     >>> phase_of("/lib/torch/utils/data/_utils/fetch.py", "fetch")
     'data_loading'
+    >>> phase_of("/lib/torch/distributed/distributed_c10d.py", "barrier"), phase_of("/srv/music/notes.py", "barrier")
+    ('waiting', '')
     """
     if _OPTIMIZER_FILE.search(file):
         return "optimizer"

@@ -32,7 +32,7 @@ _WORD = (
 )
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
-_OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
+_OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?(?:[\[(\"'{<]{1,2} {0,3})?"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
 _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_](?![a-z_]{2,19} ?[:=]))"
 SIGNED = LazyRegex(
@@ -72,7 +72,7 @@ _MEAN = LazyRegex(
 _METER = LazyRegex(rf"{NUMBER}[a-z%]{{0,2}},? {{1,3}}\( {{0,8}}{NUMBER}")
 """A value with its mean so far: whatever stands before it is its name."""
 _METERS = {"time": "batch_time", "batch": "batch_time", "data": "data_time"}
-_LIST = LazyRegex(rf"[\[(](?P<first>{NUMBER})(?P<rest>(?:,? {{0,2}}{NUMBER}){{1,64}})[\])]")
+_LIST = LazyRegex(rf"[\[(] {{0,3}}(?P<first>{NUMBER})(?P<rest>(?:,? {{0,2}}{NUMBER}){{1,64}})[\])]")
 _QUOTIENT = LazyRegex(rf"(?P<first>{NUMBER}) ?/ ?{NUMBER} ?= ?{NUMBER}")
 _STROKED = LazyRegex(rf"(?P<first>{FLOAT})(?P<rest>(?: ?/ ?{FLOAT}){{1,7}})(?! ?[=/])")
 _SPACED = LazyRegex(
@@ -88,7 +88,7 @@ _IN_PAIRS = LazyRegex(
 """Names and decimals in turn between brackets or strokes, each name that of the number behind it: ``(policy 0.5 value 0.25)``, ``| grad a 0.5 b 0.25``."""
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
-_LOSSES = LazyRegex(r"(?i)loss(?:es)?$")
+_OF_SEVERAL = LazyRegex(r"(?i)(?:loss(?:es)?|rewards|returns)$")
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
 _NOT_METRICS = frozenset(
     {"eta", "time", "elapsed", "date", "version", "seed", "rank", "gpu", "gpus", "pid", "port", "device", "node", "host", "size", "shape", "dim", "total", "max", "len", "length",
@@ -163,7 +163,7 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             if _CHANGE_OF.match(text, field.start):
                 continue
             if field.slot in firsts and read_name(field.name).quantity not in {"learning_rate", "accuracy"}:
-                if is_score(field.name) or _LOSSES.search(field.name):
+                if is_score(field.name) or _OF_SEVERAL.search(field.name):
                     found |= _of_classes(field, firsts[field.slot])
                 continue
             found[field.slot] = field._replace(signed=field.signed or signed or generic)
