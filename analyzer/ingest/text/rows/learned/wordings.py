@@ -35,6 +35,7 @@ from analyzer.ingest.text.rows.learned.other_words import WORD, other_words
 from analyzer.ingest.text.rows.learned.quantities import (
     PLAIN,
     as_held_out,
+    further_name,
     is_sign,
     is_speed,
     of_a_class,
@@ -82,9 +83,9 @@ _NO_ROW = LazyRegex(
     r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on |s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class \w{1,60}(?:\(|: {0,3}$)|(?:max|average|total requested|delta) memory :  [\x01\x02] [kmgt]b$)"
 )
 _BEST_ALONE = LazyRegex(
-    rf"(?i)^\W{{0,8}}(?:new )?best [\w ()@/.-]{{2,40}}?(?: so far)? ?[:=]?\s{{0,4}}{FLOAT} ?%?(?:[ ,]{{0,2}}\(?(?:at |in |@ ?)?(?:epoch|step)[ :=]{{0,2}}{INT}\)?)?\W{{0,3}}$"
+    rf"(?i)^\W{{0,8}}(?:new )?best[ _][\w ()@/.-]{{2,40}}?(?: so far)? ?[:=]?\s{{0,4}}{FLOAT} ?%?(?:,\s{{1,3}}best[ _][\w()@/.-]{{2,40}} {{0,9}}[:=]\s{{0,4}}{FLOAT} ?%?){{0,8}}(?:[ ,]{{0,2}}\(?(?:at |in |@ ?)?(?:epoch|step)[ :=]{{0,2}}{INT}\)?)?\W{{0,3}}$"
 )
-"""What tells the best of the rows before it, and nothing else: ``Best val acc: 0.5 (epoch 3)``."""
+"""What tells the best of the rows before it, and nothing else: ``Best val acc: 0.5 (epoch 3)``, ``Best_acc: 0.5, Best_ED: 0.25``."""
 _PAIR_ALONE = LazyRegex(rf"^\s{{0,8}}[A-Za-z][\w-]{{2,30}}\s{{1,30}}{FLOAT}\s{{0,8}}$")
 """A name and a number that have a line of their own: they need no sign."""
 _SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) (?!dict for global)")
@@ -373,14 +374,10 @@ def _values(fields: list[Field]) -> list[Value]:
         if entry.unit and not _fits(canonical, entry.unit):
             continue
         value, old = Value(entry.slot, name, entry.unit, entry.over), found.get(canonical)
-        if (
-            old is not None
-            and canonical not in METRICS
-            and not read_name(name).quantity
-            and value.name == old.name
-        ):
-            value = value._replace(name=f"{name}_2")  # of two parts of a row that call it alike
-            found.setdefault(value.name, value)
+        if old is not None and canonical not in METRICS and not read_name(name).quantity:
+            # of several parts of a row that call it alike
+            value = value._replace(name=further_name(name, found))
+            found[value.name] = value
             continue
         if old is not None:
             value, old = (value, old) if _plainer(name, old.name) else (old, value)
