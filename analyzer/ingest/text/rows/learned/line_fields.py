@@ -28,7 +28,7 @@ _LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\ufe00-\ufe0f\uffdd-\U0
 _NOT_LATIN = r"[^\x00-\xbf\uffdd-\U0010ffff]"
 _WORD = (
     _LETTER
-    + r"[\w]{0,60}(?:(?:[/@.+]|--?|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|-\d{1,2}(?= ?[:=]| - )|[./]\d{1,3}_\w{1,30}){0,8}"
+    + r"[\w]{0,60}(?:(?:[/@.+]|--?|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|-\d{1,2}(?:_[A-Za-z]\w{0,30}|(?= ?[:=]| - ))|[./]\d{1,3}_\w{1,30}|\.\d{1,3}(?= ?[:=])){0,8}"
 )
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
@@ -37,7 +37,7 @@ _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
 _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_](?![a-z_]{2,19} ?[:=]))"
 SIGNED = LazyRegex(
     # a word before a sign may begin right behind a number, where the value before it ends without a blank
-    rf"(?:(?<![\w/.{INT}{FLOAT}{TIME}])|(?<=[{INT}{FLOAT}])(?=(?!(?:min|sec|hours?) ?[:=])[a-z_]{{3,20}} ?[:=]))[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
+    rf"(?:(?<![\w/.{INT}{FLOAT}{TIME}])|(?<=[{INT}{FLOAT}])(?=(?!(?:min|sec|hours?) ?[:=])[a-z_]{{3,20}} ?[:=]))[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?%?{_CLOSE}"
     rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is {{1,2}}){_OPEN}(?P<value>{NUMBER})"
 )
 BESIDE = LazyRegex(
@@ -56,7 +56,9 @@ _TWO_PAIRS = LazyRegex(
     rf"^ {{0,8}}[A-Za-z]\w{{0,30}}_\w{{1,30}} {{1,3}}{FLOAT},? {{1,3}}[A-Za-z]\w{{0,30}}_\w{{1,30}} {{1,3}}{FLOAT}$"
 )
 """The same of two pairs, whose names are those of variables: ``dice_score 0.5 surface_distance 2.5``."""
-_AFTER = LazyRegex(rf"(?P<value>{NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - (?!{FLOAT})|$)")
+_AFTER = LazyRegex(
+    rf"(?P<value>{NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - (?!{FLOAT})| (?:@|at|on|in|after) (?:step|iter(?:ation)?|epoch) #?{INT}|$)"
+)
 _NUMBERED = LazyRegex(rf"{INT} {{1,3}}{FLOAT}")
 """A whole number between a name and its value is part of the name, which a mask does not keep: ``Prec@5 01 77.5``."""
 _HYPHENED = LazyRegex(
@@ -220,6 +222,7 @@ _IN_ROUNDS = LazyRegex(rf"\[\({INT}, {{0,2}}{NUMBER}\)")
 
 
 def _signed(text: str) -> Iterator[Field]:
+    named: dict[str, str] = {}
     for match in (*SIGNED.finditer(text), *_hyphened(text)):
         name = _INDEX.sub("_", trimmed(_behind_rate(text, match.start(), match["name"]), most=4))
         if _IN_ROUNDS.match(text, match.start("value") - 2):
@@ -236,6 +239,8 @@ def _signed(text: str) -> Iterator[Field]:
         if of in {"ms", "s", "sec", "%", "GB", "MB", "GiB", "MiB"}:
             unit = unit or of
         name = _of(name, of)
+        # "loss_h(G): 0.5 loss_h(D): 0.25": the second of a name is told apart by what it is of
+        name = f"{name}_{of}" if of.isidentifier() and named.setdefault(name, of) not in {"", of} else name
         yield Field(
             slot_at(text, match.start("value")), name, unit, signed=True, over=_over(text, match.start("value")), start=match.start(), more=match["name"].count(" ") if long else 0
         )  # fmt: skip
@@ -327,8 +332,8 @@ def _beside(text: str) -> Iterator[Field]:
                 or any(begin <= match.start() < end for begin, end in listed)
                 or (text.count("|") > 2 and before[-1:] == "|" and after[:1] == "|")
             )
-            begins = not before or before[-1] in _CELLS or before.endswith(f"{INT}:")
-            alone = wide or (begins and (not after or after[0] in _CELLS))
+            begins = not before or before[-1] in CELLS or before.endswith(f"{INT}:")
+            alone = wide or (begins and (not after or after[0] in CELLS))
             of_phase = (
                 _is_phase(match["name"]) and before[-1:] in _BEFORE_PHASE and after[:1] in {"", "|", "(", "*"}
             )
@@ -411,7 +416,7 @@ MAX_UNKNOWN_WORDS = 5
 _SIZES = frozenset({"GB", "GiB", "MB", "MiB", "G"})
 """Units that say of a number beside a name of memory that it is its size."""
 
-_CELLS = "|;,\t\u00b7\u2022"
+CELLS = "|;,\t\u00b7\u2022"
 """What parts the cells of a row."""
 _OF_PHASE = LazyRegex(r"(?i)(?:train|val|valid|test|eval|dev)_[a-z]\w{0,30}")
 _BEFORE_PHASE = frozenset({"", "|", ":", ",", INT})

@@ -23,6 +23,12 @@ _SEARCHED = LazyRegex(
     r"^train (\d{3,6}) (-?\d\.\d{3,12}e[-+]\d\d|nan) (\d{1,3}\.\d{3,12}) (\d{1,3}\.\d{3,12})\s{0,3}$"
 )
 """A row of DARTS and of the searches that were made of it, which name none of loss, top 1 and top 5: ``train 050 6.25e+00 1.5 6.5``."""
+_RECALLED = LazyRegex(r"(?<= )\.(\d{1,2})R(?=: )")
+"""The share of boxes that Darknet found at an overlap: ``.5R: 0.25``."""
+_RANGE = LazyRegex(
+    rf"\b([A-Za-z][\w.-]{{1,40}})\s{{0,9}}[:=]\s{{0,4}}({_NUMBER}) {{1,3}}- {{1,3}}({_NUMBER}) \((?:ave|avg|mean)[:=]? {{0,4}}({_NUMBER})\)"
+)
+"""The ends of some values before their mean: ``Reward: 1.5 - 9.5 (ave: 4.5)``."""
 _CURRENT = LazyRegex(r"\bcur metric, (?=[a-z]\w{1,20}: )")
 """What an evaluation of PaddleOCR measured, beside the best so far."""
 
@@ -38,6 +44,8 @@ def plain_of_programs(text: str) -> str:
     ('step 050, train loss: 6.250000e+00, train top1: 1.500000, train top5: 6.500000', 'train 050 6.250000e+00 6.500000 1.500000')
     >>> plain_of_programs("9/90 [9:12, 3it/s]2026-01-01 04:05:47,255 (gan:333) INFO: loss = 0.5"), plain_of_programs("(gan:333) loss = 0.5")
     ('9/90 [9:12, 3it/s] loss = 0.5', '(gan:333) loss = 0.5')
+    >>> plain_of_programs("Obj: 0.5, .5R: 0.25, .75R: -nan"), plain_of_programs("Reward : 1.5 -  9.5 (ave:  4.5), n: 2")
+    ('Obj: 0.5, R_5: 0.25, R_75: -nan', 'Reward: 4.5, min_Reward: 1.5, max_Reward: 9.5, n: 2')
     >>> plain_of_programs("cur metric, acc: 0.5, fps: 9.5")
     'eval metric, acc: 0.5, fps: 9.5'
     """
@@ -45,6 +53,8 @@ def plain_of_programs(text: str) -> str:
     text = _SCORED_WORDS.sub(_of_words, text)
     text = _OF_VOICES.sub(r"epoch: \1, batch: \2, lr: \3, margin: \4, loss: \5, accuracy: \6%", text)
     text = _CURRENT.sub("eval metric, ", text) if "cur metric" in text else text
+    text = _RECALLED.sub(r"R_\1", text)
+    text = _RANGE.sub(r"\1: \4, min_\1: \2, max_\1: \3", text)
     return _SEARCHED.sub(_of_search, text)
 
 

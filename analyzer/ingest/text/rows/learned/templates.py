@@ -438,18 +438,19 @@ class TemplateRows(Learnable):
         if not known and row.told and not row.words:
             return self._named_alone(template, values, line, log)
         kept = values if row.sure or (row.told and not row.words) else known
-        if row.words > BARE_WORDS and row.told and not _all_whole(kept):
-            course = self._bare.is_course(tuple(sorted(known)), known, row, alone=told > 0)
-            if course and self._often_worded(template, kept, line, log):
-                return True
-        self.rows += (written := self._bare.add(row, known, kept, line, log, rows=self.rows))
-        return written > 0
+        worded = self._often_worded(template, row, known, kept, line, log)
+        self.rows += (written := 0 if worded else self._bare.add(row, known, kept, line, log, rows=self.rows))
+        return worded or written > 0
 
     def _often_worded(
-        self, template: Template, values: dict[str, float], line: LogLine, log: LogState
-    ) -> bool:
+        self, template: Template, row: WordedRow, known: dict[str, float], values: dict[str, float], line: LogLine, log: LogState
+    ) -> bool:  # fmt: skip
         """A line of more words than a row has is one where its wording came often enough with other numbers."""
-        if template.seen < WORDED_ROWS and template.waiting and template.waiting[-1][1] == values:
+        if row.words <= BARE_WORDS or not row.told or _all_whole(values):
+            return False
+        same = bool(template.waiting) and template.waiting[-1][1] == values
+        beside = bool(self.rows or log.has_points)
+        if same or not self._bare.is_course(tuple(sorted(known)), known, row, alone=beside):
             return False
         return self._once_seen(template, values, Where(log.step), line, log, WORDED_ROWS)
 

@@ -51,11 +51,14 @@ MAX_ROWS = 100_000
 """Rows that are kept in mind."""
 
 COLUMNS = LazyRegex(
-    rf"(?i)^\s{{0,2}}(?:(?P<word>(?:[a-z][a-z-]{{1,11}} )?[\[(]?(?:epoch|iter|iteration|step)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
+    rf"(?i)^(?::\s{{1,8}}|\s{{0,2}})(?:(?P<word>(?:[a-z][a-z-]{{1,11}} )?[\[(]?(?:epoch|iter|iteration|step|round)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
     rf"(?: ?[:,;|]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?\[?\s{{0,2}}{FLOAT}(?:(?:[,;\s]| \|)\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT}(?:[,;\s]\s{{0,8}}{FLOAT})?)?[,;]?\s{{0,2}}\]?$"
 )
 RIGHT = LazyRegex(rf"(?i)^\s{{0,2}}epoch[ :#]{{1,3}}{INT} ?[:,] {{0,3}}{INT} ?/ ?{INT}$")
 """How many of a test set an epoch got right, and nothing else: ``Epoch 3: 9280 / 10000``."""
+
+_HISTORY = LazyRegex(r"\bHistory \((?P<name>loss|accuracy), (?:distributed|centralized)\):$")
+"""Above the loss of each round of a federated training."""
 
 
 class UnnamedColumns:
@@ -70,7 +73,9 @@ class UnnamedColumns:
 
     def head(self, text: str) -> None:
         """Note a line without a number; it may name the numbers below it."""
+        history = _HISTORY.search(text)
         name = trimmed(text.strip()[:-1].rstrip(), most=1) if text.rstrip().endswith(":") else ""
+        name = history["name"] if history else name
         if name and not self._rows and (is_score(name) or read_name(name).quantity in {"loss", "accuracy"}):
             self._name = name
 
