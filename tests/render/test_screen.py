@@ -412,3 +412,12 @@ def test_what_is_told_at_length_stands_in_the_list_above_it_and_says_whether_wor
     assert "labelled logs with such words that had one turned out to be\n  23%" in shown
     assert shown.index(f"[{first.cause.id}]") < shown.index(f"what speaks for {first.cause.id}")
     assert "note: Cut off" in shown
+
+
+def test_what_the_log_itself_shows_stands_above_what_labelled_runs_lend():
+    first = study(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero").diagnosis.findings[0]
+    own = first.speaks_for()[0]
+    lent = own._replace(id=WORDS, bits=own.bits + 3)
+    both = first._replace(evidence=(lent, own))
+
+    assert [line.id for line in both.speaks_for()] == [own.id, WORDS]
