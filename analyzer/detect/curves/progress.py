@@ -164,7 +164,9 @@ def detect(view: RunView, out: FactWriter) -> None:
         learned = None  # what it learned, it learned before the first row
     out.put("learned", learned, refs)
     # An error that is the loss itself is no score that says how low it is.
-    beside = tuple(each for each in scored if loss is None or each[0].logged_as != loss[0].logged_as)
+    beside = tuple(
+        each for each in scored if loss is None or not np.array_equal(each[1].values, loss[1].values)
+    )
     _hardly(out, view, loss, beside)
     _stands_high(out, view, loss, beside)
     kept, refs = _kept(loss, held_out, scored)
