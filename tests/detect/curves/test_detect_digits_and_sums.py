@@ -146,3 +146,13 @@ def test_numbers_beside_a_counter_that_leap_once_are_a_loss_though_they_end_high
     run = read_text("".join(f"{at}: {value}\n" for at, value in enumerate(values, 500)))
 
     assert [value for _, value in points(run, "unnamed")] == values
+
+
+@pytest.mark.parametrize(
+    ("one", "five", "is_reversed"),
+    [(1.2, 0.09, False), (1.2, 9.0, False), (0.9, 0.6, True), (90.0, 60.0, True)],
+)
+def test_of_ranks_one_may_be_a_percentage_and_the_other_a_share(one, five, is_reversed):
+    facts = RunMaker().log({"val_top1": [one], "val_top5": [five]}).plain()
+
+    assert facts["signal.metric.ranks_reversed"] is is_reversed

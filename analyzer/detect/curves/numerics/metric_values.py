@@ -13,7 +13,7 @@ from analyzer.detect.curves.numerics.bad_points import (
     loss_points,
 )
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.arrays import Mask
+from analyzer.model.arrays import Mask, Values
 from analyzer.model.name_words import RIVALS, read_name, word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.score_words import read_score
@@ -155,12 +155,18 @@ def _ranks_reversed(out: FactWriter, view: RunView) -> None:
     for (few, first), *_, (many, last) in pairs:
         if few == many or len(first) != len(last):
             continue
-        below = float(np.mean(last.value < first.value))
+        below = float(np.mean(_in_unit_of(first, last) < first.value))
         refs = end_of(last)
         out.put("ranks_reversed", below >= REVERSED, refs)
         if below >= REVERSED:
             out.put("ranks_reversed_name", last.logged_as, refs)
             return
+
+
+def _in_unit_of(first: Series, last: Series) -> Values:
+    """The shares of more answers as percentages where those of fewer are: a reader keeps what is printed of an accuracy alone."""
+    shares = bool(np.nanmax(last.value) <= 1.0 < np.nanmax(first.value))
+    return last.value * PERCENT if shares else last.value
 
 
 def _training_sound(view: RunView) -> bool | None:
