@@ -9,11 +9,12 @@ from analyzer.detect.curve import align, finite_points, has_steps
 from analyzer.detect.curves.numerics.bad_points import (
     grad_points,
     is_mean_of_nothing,
+    is_never_computed,
     is_of_no_object,
     loss_points,
 )
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.arrays import Mask
+from analyzer.model.arrays import Mask, Values
 from analyzer.model.name_words import RIVALS, read_name, word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.score_words import read_score
@@ -41,6 +42,9 @@ FAR_BELOW_ZERO, MOSTLY_NEGATIVE = -10.0, 0.75
 
 _DISTANCES = word_set("box bbox iou l1 l2 mse mae bce ce cls dfl xent reg depth rpn")
 """Words of parts that are distances, shares that are lacking, or cross-entropies: none has a value below zero."""
+
+_MAXIMISED = word_set("obj objective likelihood loglikelihood loglik logprob logprobs logp elbo ll")
+"""What is made larger, and as the logarithm of a probability lies below zero throughout."""
 
 _OVERLAP_WORDS = word_set("iou dice jaccard dsc dc")
 
@@ -92,6 +96,9 @@ _RANKED = LazyRegex(
     # whose first k hold the right answer; thresholds of an overlap, and precision, fall with what stands behind the @
     r"(?:top[-_ ]?|(?:acc|accuracy|hits?|recall|hr)@)(1|2|3|5|10|20|100)(?![\d.])|(?:(?<=acc)|(?<=prec))([15])(?!\d)"
 )
+_HITS, _RECIPROCAL = LazyRegex(r"(?i)(?:hits?|hr)@(\d{1,4})"), LazyRegex(r"(?i)mrr(?:@\d{1,4})?")
+OF_RANKS = 0.02
+"""Two hundredths beyond what the ranks allow are no rounding."""
 OF_TARGETS = LazyRegex(r"(?:^|[/_. ])(?:[sw]?mape|r?mspe|mdape|mre)(?:$|[/_. ])")
 """Errors that are divided by the target."""
 
@@ -127,6 +134,8 @@ def detect(view: RunView, out: FactWriter) -> None:
     _beyond_one(out, view)
     _mean_of_nothing(out, view)
     _counts_steps(out, view)
+    _loss_of_none(out, view)
+    _hits_too_few(out, view)
     if (_divides_by_targets(out, view) or _of_no_object(out, view)) and not seen:
         out.put("training_sound", _training_sound(view))
     if seen:
@@ -155,7 +164,7 @@ def _ranks_reversed(out: FactWriter, view: RunView) -> None:
     for (few, first), *_, (many, last) in pairs:
         if few == many or len(first) != len(last):
             continue
-        below = float(np.mean(last.value < first.value))
+        below = float(np.mean(_in_unit_of(first, last) < first.value))
         refs = end_of(last)
         out.put("ranks_reversed", below >= REVERSED, refs)
         if below >= REVERSED:
@@ -163,11 +172,38 @@ def _ranks_reversed(out: FactWriter, view: RunView) -> None:
             return
 
 
+def _hits_too_few(out: FactWriter, view: RunView) -> None:
+    """Whether a mean reciprocal rank is higher than so few hits among the first k allow: who is behind them gives 1 / (k + 1) at most."""
+    names = view.run.metrics.names
+    means = {_RECIPROCAL.sub("*", name, count=1): name for name in names if _RECIPROCAL.search(name)}
+    for name in names if means else ():
+        match = _HITS.search(name)
+        mean = None if match is None else view.finite(means.get(_HITS.sub("*", name, count=1), ""))
+        hits = None if mean is None else view.finite(name)
+        if match is None or hits is None or mean is None or len(hits) != len(mean):
+            continue
+        behind = 1.0 / (int(match[1]) + 1.0)
+        shares, ranks = (each.value / (PERCENT if each.value.max() > 1.0 else 1.0) for each in (hits, mean))
+        below = float(np.mean(shares + OF_RANKS < (ranks - behind) / (1.0 - behind)))
+        out.put("hits_too_few", below >= REVERSED, [*end_of(hits), *end_of(mean)])
+        if below >= REVERSED:
+            out.put("hits_too_few_name", hits.logged_as, end_of(hits))
+            return
+
+
+def _in_unit_of(first: Series, last: Series) -> Values:
+    """The shares of more answers as percentages where those of fewer are: a reader keeps what is printed of an accuracy alone."""
+    shares = bool(np.nanmax(last.value) <= 1.0 < np.nanmax(first.value))
+    return last.value * PERCENT if shares else last.value
+
+
 def _training_sound(view: RunView) -> bool | None:
     """Whether loss and gradient norm are finite throughout; None if no loss was logged."""
     loss, grad = view.once(loss_points), view.once(grad_points)
     if loss is None:
-        return None
+        return (
+            True if (column := view.curve("loss")) is not None and is_never_computed(view, column) else None
+        )
     return not loss.bad.any() and (grad is None or not grad.bad[-3:].all())
 
 
@@ -244,6 +280,9 @@ def _losses(out: FactWriter, view: RunView) -> None:
     if points is None or not _classified(view) or _has_negative_term(view):
         return
     good = points.curve()
+    if not _MAXIMISED.isdisjoint(words_of(good.logged_as)) and bool((good.value < 0).all()):
+        out.put("negative_loss", value=False, refs=ends_of(good))
+        return
     if len(good):
         low = int(good.value.argmin())
         below = good.value < -ROUNDING
@@ -373,6 +412,14 @@ def _mean_of_nothing(out: FactWriter, view: RunView) -> None:
     if series is not None and is_mean_of_nothing(view, series):
         _not_a_number(out, "reward_mean", series)
         out.put("nan_of_nothing", value=True, refs=refs_at(series, np.flatnonzero(np.isnan(series.value))))
+
+
+def _loss_of_none(out: FactWriter, view: RunView) -> None:
+    """The loss column of a model that has none."""
+    series = view.curve("loss")
+    if series is not None and is_never_computed(view, series):
+        _not_a_number(out, "loss", series)
+        out.put("nan_by_design", value=True, refs=ends_of(series))
 
 
 def _of_no_object(out: FactWriter, view: RunView) -> bool:

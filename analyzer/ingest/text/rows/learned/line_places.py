@@ -53,8 +53,17 @@ _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
 _OF_BEST = LazyRegex(r"(?i)\(best[^()]{0,40}$")  # when the best was: "PSNR: 28.5 (Best: 29.5 @epoch 7)"
 _IN_PARENTHESES = LazyRegex(rf"\]\((?P<step>{INT})/(?P<total>{INT})\)")
 _SAMPLES = LazyRegex(
-    rf"(?i)\bepoch: ?{INT} {{1,2}}\[ {{0,2}}{INT}/ {{0,2}}{INT} ?\( {{0,2}}{INT}%\)\]|(?:^|\) )(?:after|progress) {INT} (?:sequences|utterances|sentences|frames)\b"
+    rf"(?i)\bepoch: ?{INT} {{1,2}}\[ {{0,2}}{INT}/ {{0,2}}{INT} ?\( {{0,2}}{INT}%\)\]|(?:^|\) )progress {INT} (?:sequences|utterances|sentences|frames)\b"
 )
+# Samples that the run has come to, which is all that some programs count.
+_SEEN = LazyRegex(
+    rf"(?i)(?:^|\) |- )(?:after|processed|done) \[?(?P<at1>{INT})\]? (?:sequences|utterances|sentences|frames|pairs|samples|examples|words|documents)\b"
+    rf"|^\s{{0,8}}(?:instance|example|sample|sentence|word) ?[:=] {{0,3}}(?P<at2>{INT})(?=[;,|])"
+)
+_NUMBER_OF = LazyRegex(
+    rf"(?i)^\W{{0,8}}number of (?P<word>iterations?|(?:time)?steps|updates) {{0,3}}[:=] {{0,3}}(?P<at>{INT})(?=[ ,;|]{{1,4}}[A-Za-z][\w ]{{0,30}}[:=] {{0,3}}{FLOAT})"
+)
+"""How many of them there were, where a row goes on behind it: ``Number of iteration : 500 CIDEr : 0.5``."""
 _BATCHES = LazyRegex(
     rf"(?i)^train\w{{0,8}}: ?(?P<epoch>{INT}) \[ {{0,2}}(?P<step>{INT})/ {{0,2}}(?P<total>{INT}) ?\( {{0,2}}{INT}%\)\]"
 )
@@ -237,6 +246,8 @@ MIN_ROW = 12
 def _other_form(text: str) -> re.Match[str] | None:
     return (
         _BRACKETS.match(text)
+        or _NUMBER_OF.match(text)
+        or _SEEN.search(text)
         or _BATCHES.match(text)
         or _LEADING.match(text)
         or _IN_PARENTHESES.search(text)
