@@ -169,7 +169,7 @@ _PART = 5
 
 
 def _sum_of_parts(run: Run, metric: str, names: list[str]) -> tuple[Series, ...]:
-    """The sum of the parts of a loss whose whole was not logged, where every row holds them all (``loss_x``, ``loss_t``).
+    """The sum of the parts of a loss whose whole was not logged, of those that the same rows hold (``loss_x``, ``loss_t``) the most often logged.
 
     Their weights are not known; what each of them does, the sum does: it stands, it falls, and it is not finite.
     """
@@ -177,12 +177,25 @@ def _sum_of_parts(run: Run, metric: str, names: list[str]) -> tuple[Series, ...]
     parts = [part for part in parts if len(part) >= (MIN_POINTS if metric == "loss" else 1)]
     if _follow_each_other(parts):
         parts = [max(parts, key=lambda part: int(part.line[-1]))]
-    if not parts or any(not same_rows(parts[0], part) for part in parts[1:]):
-        return ()
+    groups = sorted(_of_the_same_rows(parts), key=lambda group: -len(group[0]))
+    if not groups or (len(groups) > 1 and len(groups[0][0]) == len(groups[1][0])):
+        return ()  # of parts that are logged apart and as often none is more of the loss
+    parts = groups[0]
     if len(parts) == 1:
         return tuple(replace(one, metric=metric) for one in all_series(run, parts[0].metric))
     value = np.sum([part.value for part in parts], axis=0)
     return (replace(parts[0], metric=metric, value=value, logged_as=_together(parts)),)
+
+
+def _of_the_same_rows(parts: list[Series]) -> list[list[Series]]:
+    groups: list[list[Series]] = []
+    for part in parts:
+        group = next((group for group in groups if same_rows(group[0], part)), None)
+        if group is None:
+            groups.append([part])
+        else:
+            group.append(part)
+    return groups
 
 
 def _follow_each_other(parts: list[Series]) -> bool:

@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from analyzer.ingest.masking import clean_text
+from analyzer.ingest.source_text import as_utf8
 from analyzer.model.run import Run
 
 MAX_QUOTED_BYTES = 4 * 1024**2
@@ -62,7 +63,7 @@ class Quoter:
         ):
             return None
         try:
-            return path.read_bytes().split(b"\n")
+            return b"".join(as_utf8([path.read_bytes()])).split(b"\n")
         except OSError:  # gone since it was read: no quote, the finding stands
             return None
 

@@ -5,22 +5,28 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
 
 MAX_LINE_BYTES = 1 << 20
 """Longest line kept. Rows of metrics have a few kilobytes; a longer one is a dump or an attack."""
 
-_BYTE_ORDER_MARKS = (
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MARKED = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
     (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
+    *((mark, "utf-16") for mark in UTF16_MARKS),
 )
 
-UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+ENCODED_BYTES = 16_384
+"""What is looked at of a text without a mark to tell its encoding; a program greets in its own language."""
+
+MIN_GBK_BYTES = 20
+"""Bytes above ASCII, ten characters, by which GBK is known; a sign or two may be anything."""
+
+_ASCII = bytes(range(128))
 # Compiled where they are used first: many runs hold no text and few a card.
 _HOLE = rb"\0{64,}"
 # The head of the table in the card that Transformers' Trainer writes beside a model.
@@ -53,17 +59,22 @@ def looks_like_text(head: bytes) -> bool:
     return bool(sample) and controls * 50 <= len(sample)
 
 
+def is_page(name: str) -> bool:
+    """Whether a file is Markdown by its name."""
+    return name.lower().endswith(".md")
+
+
 def is_model_card(candidate: Candidate) -> bool:
     """Whether a Markdown page holds the table of losses that a trainer wrote for its model."""
-    return candidate.name.lower().endswith(".md") and re.search(_CARD, candidate.head) is not None
+    return is_page(candidate.name) and re.search(_CARD, candidate.head) is not None
 
 
 def is_log_in_page(candidate: Candidate) -> bool:
-    """Whether a Markdown page is little else than what a run printed: lines that give the same names other numbers.
+    """Whether a page is little else than what a run printed: lines that give the same names other numbers.
 
     A page about a project quotes a few such lines among its words, and they are no third of it.
     """
-    if not candidate.name.lower().endswith(".md") or not looks_like_text(candidate.head):
+    if not looks_like_text(candidate.head):
         return False
     numbers, printed, lines = Counter[bytes](), 0, 0
     for line in candidate.head.splitlines():
@@ -76,12 +87,39 @@ def is_log_in_page(candidate: Candidate) -> bool:
     return any(count >= MIN_REPEATS for count in numbers.values()) and printed * 3 > lines
 
 
+def as_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Chunks of a text as UTF-8, without byte-order mark, whatever encoding its beginning says; other damage stays."""
+    decoder: codecs.IncrementalDecoder | None = None
+    for number, chunk in enumerate(chunks):
+        if number == 0 and (encoding := _encoding_of(chunk)):
+            decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+        yield decoder.decode(chunk).encode("utf-8", "replace") if decoder else chunk
+
+
 def decode(data: bytes | bytearray) -> str:
-    """Bytes as text: UTF-8, or what a byte order mark says (PowerShell writes UTF-16); damage becomes U+FFFD."""
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if data.startswith(mark):
-            return data.decode(encoding, errors="replace")
-    return data.decode("utf-8", errors="replace")
+    """Bytes of a whole text as text, or of a line; damage becomes U+FFFD."""
+    return data.decode(_encoding_of(data) or "utf-8", errors="replace")
+
+
+def _encoding_of(head: bytes | bytearray) -> str:
+    """The encoding by a byte-order mark (PowerShell writes UTF-16), or GBK in which Chinese Windows writes; empty if none shows."""
+    marked = next((encoding for mark, encoding in _MARKED if head.startswith(mark)), "")
+    return marked or ("gb18030" if _is_gbk(head[:ENCODED_BYTES]) else "")
+
+
+def _is_gbk(head: bytes | bytearray) -> bool:
+    """Whether the head of a text without a mark is Chinese in GBK: its bytes above ASCII stand in the pairs of common characters.
+
+    In Latin and Cyrillic code pages runs of odd length fall out of the pairs; nine tenths of what is UTF-8 (``é`` is a pair) can be read as such.
+    """
+    if head.isascii():
+        return False
+    whole = head[: head.rfind(b"\n") + 1]
+    foreign = len(whole.translate(None, _ASCII))
+    unpaired = len(re.sub(rb"(?:[\xa1-\xf7][\xa1-\xfe])+", b"", whole).translate(None, _ASCII))
+    if foreign < MIN_GBK_BYTES or unpaired * 50 > foreign:
+        return False
+    return len(whole.decode("utf-8", "ignore").encode().translate(None, _ASCII)) * 10 < foreign * 9
 
 
 def read_text(source: OpenSource, out: SourceWriter, limit_bytes: int) -> str:

@@ -13,7 +13,7 @@ from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSou
 from analyzer.ingest.limits import MAX_WALKED
 from analyzer.ingest.masking import safe_name
 from analyzer.ingest.registry import ingestors as all_ingestors
-from analyzer.ingest.source_text import is_log_in_page, is_model_card, looks_like_text
+from analyzer.ingest.source_text import is_log_in_page, is_model_card, is_page, looks_like_text
 from analyzer.record import NamedTuple, dataclass, field
 
 MAX_DEPTH = 16
@@ -274,10 +274,10 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
         alike.append(path)
         ingestor = choose_ingestor(candidate, ingestors)
         if ingestor is None and path == root and _may_be_a_log(candidate):
-            ingestor = next((each for each in ingestors if each.name == "text-log"), None)
+            ingestor = _of_logs(ingestors)
         if ingestor is None:
             discovery.unknown.append(name)
-            if name.lower().endswith(".md") and len(pages) < MAX_PAGES:
+            if is_page(name) and len(pages) < MAX_PAGES:
                 pages.append((candidate, digest))
         else:
             discovery.found.append(Found(candidate, ingestor, digest))
@@ -297,11 +297,16 @@ def _may_be_a_log(candidate: Candidate) -> bool:
 _OF_OTHER_READERS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".xml"})
 
 
+def _of_logs(ingestors: Sequence[Ingestor]) -> Ingestor | None:
+    """The reader of plain text, if it is asked."""
+    return next((each for each in ingestors if each.name == "text-log"), None)
+
+
 def _take_pages(
     discovery: Discovery, pages: list[tuple[Candidate, str]], ingestors: Sequence[Ingestor]
 ) -> None:
     """Read a page into which a run's output was copied as its log, where no other file tells of a run."""
-    log = next((each for each in ingestors if each.name == "text-log"), None)
+    log = _of_logs(ingestors)
     for candidate, digest in pages:
         if log is not None and is_log_in_page(candidate):
             discovery.found.append(Found(candidate, log, digest))

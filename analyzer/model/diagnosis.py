@@ -220,19 +220,16 @@ class Finding(NamedTuple):
         return any(line.id in {LIKENESS, WORDS} for line in self.evidence)
 
     def speaks_for(self) -> list[Evidence]:
-        """Counted lines that raise the cause, strongest first."""
-        return [line for line in self.evidence if line.counted and line.bits > 0]
+        """Counted lines that raise the cause: the rule's own, strongest first, then what labelled runs lend it."""
+        raising = [line for line in self.evidence if line.counted and line.bits > 0]
+        return sorted(raising, key=lambda line: line.id in {LIKENESS, WORDS, ALIKE})
 
     def speaks_against(self) -> list[Evidence]:
         """Counted lines that lower the cause, strongest first."""
         return [line for line in self.evidence if line.counted and line.bits < 0]
 
     def ledger(self, notes: Mapping[str, str] | None = None) -> str:
-        """Every line of evidence with its bits, values and places, as text.
-
-        Args:
-            notes: A further sentence for some lines, by their id.
-        """
+        """Every line of evidence with its bits, values and places, as text; ``notes`` adds a sentence to lines of some ids."""
         counted = sum(line.bits for line in self.evidence if line.counted)
         head = f"{self.cause.id} [{self.rule_id}]: {percent(self.probability)} {word_for(self.probability)}"
         rows = [head, f"  {self.symptom}"]

@@ -98,12 +98,13 @@ class Opening(NamedTuple):
 
 
 def opening(diagnosis: Diagnosis) -> Opening | None:
-    """The opening; None where one cause is more probable than not."""
+    """The opening; None where one cause is more probable than not, or the first that is told at length heads itself."""
     found = diagnosis.headline
-    if diagnosis.findings and diagnosis.findings[0].by_likeness:
+    leading = next((finding for finding in diagnosis.findings if not _ends_as_note(diagnosis, finding)), None)
+    if leading is not None and leading.by_likeness:
         is_fault = diagnosis.status not in {"insufficient", "healthy"} or diagnosis.first_failure is not None
         return _by_likeness(diagnosis.findings, is_fault=is_fault)
-    if found is None or found.level == "cause":
+    if found is None or found.level == "cause" or leading not in diagnosis.findings[:1]:
         return None
     rows = [
         f"{percent(item.probability)} {item.title}  [{item.id}]"
@@ -133,15 +134,16 @@ def _by_likeness(findings: Sequence[Finding], *, is_fault: bool) -> Opening:
 
     ``is_fault`` tells that there is something to explain; of a run in which nothing wrong was seen others say what might be.
     """
-    ids = {line.id for finding in findings for line in finding.evidence}
-    what = "runs with such numbers" if LIKENESS in ids else "logs with such words"
     alike = [f for f in findings if any(line.id in OF_LABELLED_RUNS for line in f.evidence)]
     alike.sort(key=lambda finding: -finding.probability)  # kinds are told apart, and pooled together
+    asked = {name for line in alike[0].evidence if line.id in OF_LABELLED_RUNS for name in line.values}
+    by_words = any(name.startswith("message.") for name in asked)
+    what = "logs with such words" if by_words else "runs with such numbers"
     rows = [
         f"{percent(item.probability)} {item.cause.title}  [{item.cause.id}]"
         for item in alike[:CANDIDATES_NAMED]
     ]
-    if ALIKE in ids:
+    if any(line.id == ALIKE for finding in findings for line in finding.evidence):
         return Opening(f"no cause stands out; by rules and by labelled {what} the likeliest", tuple(rows))
     if not is_fault:
         return Opening(f"no rule finds a fault; labelled {what} that had one turned out to be", tuple(rows))
@@ -375,6 +377,9 @@ def ended_note(diagnosis: Diagnosis) -> str:
         return ""
     if ended.state == "crashed" and (diagnosis.findings or diagnosis.first_failure is not None):
         return ""  # the findings and the first failure tell it better
+    cited = {str(ref) for finding in diagnosis.findings[:1] for line in finding.evidence for ref in line.refs}
+    if cited & {str(place) for place in ended.evidence}:
+        return ""  # the leading cause is what ended it
     where = f" [{ended.evidence[0]}]" if ended.evidence else ""
     return f"{ended.state}: {ended.because}{where}"
 
@@ -436,6 +441,11 @@ _SAID_ABOVE = frozenset({"log-truncated"})
 """What the first line tells beside a fault (``end unknown, 9 of 12 epochs``), with no more to say than that."""
 
 
+def _ends_as_note(diagnosis: Diagnosis, finding: Finding) -> bool:
+    """Whether it only says how the log of a run ends of which too little is known: what is missing leads there."""
+    return diagnosis.status == "insufficient" and finding.cause.id in _SAID_ABOVE
+
+
 class Layout(NamedTuple):
     """What of a diagnosis is shown how: in full, as a note of one line, as a rival with the reason against it."""
 
@@ -454,12 +464,11 @@ def arrange(diagnosis: Diagnosis, *, show_all: bool, top: int) -> Layout:
     full: list[Finding] = []
     notes: list[Finding] = []
     faulty = diagnosis.status in {"failed", "degraded"}
-    missing = diagnosis.status == "insufficient"  # what is missing leads, not how the log ends
     for finding in diagnosis.findings:
         leads = all(finding.symptom_kind != other.symptom_kind for other in (*full, *notes))
         if show_all and len(full) < top:
             full.append(finding)
-        elif leads and (finding.cause.kind == "benign" or (finding.cause.id in _SAID_ABOVE and missing)):
+        elif leads and (finding.cause.kind == "benign" or _ends_as_note(diagnosis, finding)):
             notes.append(finding)
         elif full and finding.cause.id in _SAID_ABOVE:
             continue

@@ -57,5 +57,5 @@ def little_seen(facts: Mapping[str, Scalar]) -> str:
     if facts.get("event.error_line.seen") is True:
         return "a line reads like an error that no rule knows, and too little else was seen"
     if facts.get("failure.root_seen") is True:
-        return "a line reports a failure that no rule explains, and too little else was seen"
+        return "a line reports a failure, and too little else was seen"
     return "nothing wrong was seen, but too little to call it healthy"

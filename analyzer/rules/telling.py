@@ -14,7 +14,6 @@ from analyzer.rules.calibration import BELOW_LIKELY, Calibration, shipped_calibr
 from analyzer.rules.causes import catalogue
 from analyzer.rules.tree import HALF, JUST_BELOW_HALF, class_that_holds, classes_above
 
-
 INSUFFICIENT = "insufficient"
 """Where nothing wrong was seen, what only resembles others is no likelier than not, a class of causes together neither: of 35 such
 answers for runs that no rule had seen 20 were right, and 5 spoke of sound runs."""

@@ -13,7 +13,7 @@ from analyzer.api import study
 from analyzer.cli.output import Format, chosen_format, wants_colour
 from analyzer.cli.study import reading
 from analyzer.facts.catalog import spec_of
-from analyzer.model.diagnosis import Candidate, Evidence, Headline, NextCheck, Place
+from analyzer.model.diagnosis import LIKENESS, WORDS, Candidate, Evidence, Headline, NextCheck, Place
 from analyzer.render import Style, render_terminal
 from analyzer.render.curves import Line, Panel, deciding, panels_of, thinned
 from analyzer.render.page import quoted_line
@@ -390,3 +390,34 @@ def test_where_too_little_is_known_what_is_missing_leads_and_not_how_the_log_end
     assert dx.findings[-1].cause.id == "log-truncated"
     assert shown.index("needs 5 points") < shown.index("note: The program was stopped")
     assert "[log-truncated]" not in shown
+
+
+def test_what_is_told_at_length_stands_in_the_list_above_it_and_says_whether_words_or_numbers_were_alike():
+    found = study(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero").diagnosis
+    first = found.findings[0]
+    end = first._replace(
+        symptom_kind="crash",
+        probability=0.3,
+        cause=first.cause._replace(id="log-truncated", title="Cut off"),
+    )
+    line = first.evidence[0]._replace(id=WORDS, values={"message.first": first.cause.id})
+    numbers = line._replace(id=LIKENESS, values={"likeness.second": "overfitting"})
+    by_words = first._replace(probability=0.23, evidence=(line,))
+    by_numbers = first._replace(
+        probability=0.1, evidence=(numbers,), cause=first.cause._replace(id="overfitting")
+    )
+    few = replace(found, status="insufficient", headline=None, findings=(end, by_words, by_numbers))
+    shown = render_terminal(few, Style(colour=False))
+
+    assert "labelled logs with such words that had one turned out to be\n  23%" in shown
+    assert shown.index(f"[{first.cause.id}]") < shown.index(f"what speaks for {first.cause.id}")
+    assert "note: Cut off" in shown
+
+
+def test_what_the_log_itself_shows_stands_above_what_labelled_runs_lend():
+    first = study(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero").diagnosis.findings[0]
+    own = first.speaks_for()[0]
+    lent = own._replace(id=WORDS, bits=own.bits + 3)
+    both = first._replace(evidence=(lent, own))
+
+    assert [line.id for line in both.speaks_for()] == [own.id, WORDS]

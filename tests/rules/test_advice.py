@@ -201,6 +201,12 @@ def test_nobody_is_sent_to_a_scheduler_for_a_key_that_was_pressed(bare):
     assert "who" not in fixes_of("user-cancelled", bare, {"event.keyboard_interrupt.seen": True})
 
 
+def test_the_ways_to_the_logs_of_ranks_fit_the_launcher(bare):
+    assert "per-rank-logs" in fixes_of("nccl-remote-rank-crash", bare, {"run.library": "torch"})
+    other = fixes_of("nccl-remote-rank-crash", bare, {"run.library": "tensorflow"})
+    assert next(iter(other)) == "per-rank-logs-of-another-launcher"
+
+
 def test_a_missing_module_is_installed_and_another_exception_is_mended(bare):
     assert next(iter(fixes_of("user-code-exception", bare, {}))) == "read-first-traceback"
     assert (

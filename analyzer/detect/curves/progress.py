@@ -25,7 +25,7 @@ from analyzer.detect.curves.score_gains import (
     unit_of,
 )
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model, has_floor, long_enough
-from analyzer.detect.curves.trend import SCATTER_POINTS, Trend, rises_and_falls, trend
+from analyzer.detect.curves.trend import SCATTER_POINTS, Trend, fell_once, rises_and_falls, trend
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
@@ -163,8 +163,12 @@ def detect(view: RunView, out: FactWriter) -> None:
     if learned is False and loss is not None and begins_in_the_middle(view, loss[0]):
         learned = None  # what it learned, it learned before the first row
     out.put("learned", learned, refs)
-    _hardly(out, view, loss, scored)
-    _stands_high(out, view, loss, scored)
+    # An error that is the loss itself is no score that says how low it is.
+    beside = tuple(
+        each for each in scored if loss is None or not np.array_equal(each[1].values, loss[1].values)
+    )
+    _hardly(out, view, loss, beside)
+    _stands_high(out, view, loss, beside)
     kept, refs = _kept(loss, held_out, scored)
     out.put("kept", kept, refs)
 
@@ -448,13 +452,17 @@ def _stands_high(
     scored: tuple[tuple[Series, Trend], ...],
 ) -> None:
     """Whether the loss of a model that began at random settled early or hardly fell, and no score tells that it is low."""
-    if loss is None or len(loss[0]) < UNFINISHED_POINTS or loss[1].first <= 0:
+    if loss is None or loss[1].first <= 0:
         return
     series, numbers = loss
     known = any(clearly_gained(found) for _, found in scored) or ranks_better(numbers, scored)
     high = any(-found.best >= HIGH_SCORE * unit_of(found) for _, found in scored)
-    short = begins_in_the_middle(view, series) or not long_enough(view, series)
-    if known or high or short or continues_a_model(view) or has_floor(series):
+    low = known or high or continues_a_model(view) or has_floor(series)
+    if not low and fell_once(numbers.values):
+        out.put("stands_high", value=True, refs=ends_of(series))
+    if len(series) < UNFINISHED_POINTS or "signal.progress.stands_high" in out.facts:
+        return
+    if low or begins_in_the_middle(view, series) or not long_enough(view, series):
         out.put("stands_high", value=False, refs=ends_of(series))
         return
     fallen = numbers.fall / numbers.first

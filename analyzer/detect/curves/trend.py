@@ -221,6 +221,25 @@ def _order(values: Values) -> float:
     return float(upper.sum() / np.sqrt(variance))
 
 
+ONCE, STOOD, LEFT = 0.05, 0.02, 0.5
+"""A twentieth lost from the first row to the second, all further rows within a fiftieth, and half of the first value left."""
+
+
+def fell_once(values: Values) -> bool:
+    """Whether all that a loss lost it lost from its first row to its second, and most of it is left.
+
+    >>> [fell_once(np.array([first, 9.4, 9.38, 9.41, 9.4])) for first in (12.0, 19.5, 9.5)]
+    [True, False, False]
+    >>> fell_once(np.array([12.0, 9.4, 8.9, 8.6, 8.4]))
+    False
+    """
+    if values.size < SCATTER_POINTS or values[0] <= 0:
+        return False
+    first, rest = float(values[0]), values[1:]
+    stood = float(np.ptp(rest)) <= STOOD * float(rest[0])
+    return stood and first - float(rest[0]) >= ONCE * first and float(rest[-1]) >= LEFT * first
+
+
 TENFOLD = 10.0
 """From one row to the next: no training that goes somewhere makes its loss ten times as large and then ten times as small."""
 

@@ -7,16 +7,15 @@ a copy is as young as a file that is being written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.curves.drift import checkpoints
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
-from analyzer.detect.failures.following import SURVIVED_ROWS
+from analyzer.detect.failures.following import SURVIVED_ROWS, RowsOfLogs
 from analyzer.detect.setup import falls_silent
+from analyzer.detect.setup.behind_completion import FROM_OUTSIDE, after_completion, hung_behind, words_of
 from analyzer.detect.setup.run_course import (
     UNDER_WAY,
     began_again,
@@ -34,13 +33,6 @@ from analyzer.model.run import LogEnd
 from analyzer.model.tables import NULL_INT
 from analyzer.model.wording import format_scalar
 from analyzer.record import NamedTuple, dataclass, field
-from analyzer.vocabulary.events import said
-
-FROM_OUTSIDE = frozenset(
-    {"slurm_cancelled", "job_time_limit", "job_cancelled", "job_preempted", "keyboard_interrupt", "sighup", "sigterm", "sigkill",
-     "process_terminated", "pod_evicted", "node_failure", "launcher_kill"}
-)  # fmt: skip
-"""Ends that came from outside the program: a person, the scheduler, the system. Being killed for memory is a crash."""
 
 _SIGNALS = {
     -1: "SIGHUP",
@@ -112,7 +104,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     falls_silent.tell(view, end.state, out)
     _checkpoint(view, out)
     told: dict[bool, Failure] = {}
-    for failure in _after_completion(view) if end.state == "completed" else ():
+    for failure in after_completion(view) if end.state == "completed" else ():
         told.setdefault(bool(failure.kinds & FROM_OUTSIDE), failure)
     for outside, failure in told.items():
         name, value = ("stopped_at_exit", True) if outside else ("at_exit", failure.speaker.kind)
@@ -123,12 +115,15 @@ def _verdict(view: RunView, progress: Progress | None, life: Life) -> _End:
     """The first witness that speaks."""
     done, refs = completed(view)
     if done:
+        if (hung := hung_behind(view)) is not None:
+            return _End("crashed", *hung)
         return _End("completed", _told(view, refs, "it says that it completed"), refs)
     return (
         _by_failure(view)
         or _by_signal(view)
         or _by_code(view, done, refs)
         or _by_torn_traceback(view)
+        or _by_step(view)
         or _by_own_stop(view)
         or _by_tracker(view, progress, life)
         or _by_last_words(view, progress)
@@ -149,7 +144,7 @@ def _by_failure(view: RunView) -> _End | None:
         return None
     refs = [first.speaker.ref]
     if first.kinds & FROM_OUTSIDE:
-        return _End("interrupted", f"it was ended from outside: {_said(first)}", refs)
+        return _End("interrupted", f"it was ended from outside: {words_of(first)}", refs)
     ended_by = first.speaker.fields.get("exitcode", first.speaker.fields.get("code"))
     if first.family in {"cleanup", "host"} and isinstance(ended_by, int) and ended_by in _SIGNALS:
         return _End("interrupted", f"a process was ended by {_SIGNALS[ended_by]}", refs)
@@ -157,16 +152,8 @@ def _by_failure(view: RunView) -> _End | None:
         return None  # nothing but what follows from an end
     if first.family == "host":
         state = "crashed" if "oom" in first.speaker.kind or "gone" in first.speaker.fields else "interrupted"
-        return _End(state, f"it was ended: {_said(first)}", refs)
-    return _End("crashed", f"the log reports a failure: {_said(first)}", refs)
-
-
-def _said(failure: Failure) -> str:
-    """The line of a failure as a sentence, with its rank; an exception by its name."""
-    speaker = failure.speaker
-    raised = speaker.fields.get("exception") if speaker.kind == "python_traceback" else None
-    words = str(raised).rpartition(".")[2] if raised else said(speaker.kind)
-    return words + (f" (rank {failure.rank})" if failure.rank is not None else "")
+        return _End(state, f"it was ended: {words_of(first)}", refs)
+    return _End("crashed", f"the log reports a failure: {words_of(first)}", refs)
 
 
 def _by_signal(view: RunView) -> _End | None:
@@ -175,6 +162,15 @@ def _by_signal(view: RunView) -> _End | None:
     if not told:
         return None
     return _End("interrupted", "it was ended from outside: the launcher got SIGTERM", [told[0].ref])
+
+
+def _by_step(view: RunView) -> _End | None:
+    """The step in which the program ran was cancelled, and nothing in it had failed."""
+    steps = RowsOfLogs.ends(view, "slurm_step_cancelled")
+    found = [event for event in of_last_attempt(view, "slurm_step_cancelled") if event in steps]
+    if not found:
+        return None
+    return _End("interrupted", "it was ended from outside: Slurm cancelled its step", [found[0].ref])
 
 
 def _by_code(view: RunView, done: bool | None, refs: list[SourceRef]) -> _End | None:
@@ -478,19 +474,3 @@ def _checkpoint(view: RunView, out: FactWriter) -> None:
             str(unnumbered[-1].fields.get("path", "the last one saved")),
             [unnumbered[-1].ref],
         )
-
-
-def _after_completion(view: RunView) -> Iterator[Failure]:
-    """Failures of its own, and ends from outside, but no noise of peers that leave, behind the words that training is complete."""
-    done = of_last_attempt(view, "training_completed")
-    for failure in order_of(view).failures:
-        attempt, source, line = failure.place
-        behind = any(
-            (event.ref.source, event.attempt) == (source, attempt) and (event.ref.line or 0) < line
-            for event in done
-        )
-        # One line of the exception's family without its traceback is what the shell, a library or a sample says.
-        raised = failure.family == "exception" and "python_traceback" in failure.kinds
-        own = raised or failure.family in {"device", "memory"} or "sigabrt" in failure.kinds
-        if behind and (own or failure.kinds & FROM_OUTSIDE):
-            yield failure

@@ -266,7 +266,7 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     alone counts too unless the log ends in an exception (a tracker that is closed in a finally block notes 0), and a
     launcher's word that processes ended well, if nothing else was reported.
     """
-    done = of_last_attempt(view, "training_completed")
+    done = _own_statements(view)
     if done:
         return True, event_refs(done[-1:])
     code, code_refs = exit_code(view)
@@ -289,6 +289,21 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
         return True, event_refs(ended_well[-1:])
     last = _written_once_at_end(view)
     return (True, [last]) if last is not None else (None, [])
+
+
+def _own_statements(view: RunView) -> list[Event]:
+    """Statements that training is complete; one behind the exception that ended the same program is its wrapper's."""
+    done = of_last_attempt(view, "training_completed")
+    raised = [event for event in of_last_attempt(view, "python_traceback") if uncaught(event.fields)]
+    ends = [event for event in raised if done and _is_end(view, event)]
+    return [each for each in done if not any(_is_behind(each, event) for event in ends)]
+
+
+def _is_behind(said: Event, raised: Event) -> bool:
+    """Whether a line stands below an exception in the log of the same rank."""
+    another = None not in {said.rank, raised.rank} and said.rank != raised.rank
+    same = said.ref.source == raised.ref.source and not another
+    return same and (said.ref.line or 0) > (raised.ref.line or 0)
 
 
 def _stops_at_meeting(view: RunView) -> tuple[bool | None, list[SourceRef]]:

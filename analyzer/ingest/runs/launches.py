@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -35,8 +36,12 @@ NEARLY = 0.5
 """Part of the lines above the first failure of a launch that the next one has printed at least: the lines of the failure are among them."""
 
 _ENDS = frozenset({"root_candidate", "cascade", "teardown"})
-_PARSED = frozenset({"unknown", "required"})
-"""Fields of what only a parser of arguments says; that a value is refused, a later call may say as well."""
+_PARSED = frozenset({"unknown", "required", "names"})
+"""Fields of what only a parser of arguments, or of the file they stand in, says; that a value is refused, a later call may say as well."""
+_STOPPED = frozenset({"training_completed", "slurm_cancelled", "job_cancelled"})
+"""What nothing of the same launch follows; so does an interrupt from the keyboard, which is hardly ever caught to go on."""
+HEADING_LINES = 3
+"""Lines below a banner, without a row, that are more than the same heading printed by another rank."""
 _OF_SEVERAL = frozenset(
     {"torchrun_failure", "torchrun_worker_failed", "launcher_exit_code", "launcher_kill", "mpi_abort"}
 )
@@ -69,6 +74,7 @@ def last_launch(run: Run) -> tuple[Run, tuple[str, ...]]:
         rows = _rows_of(run, end.source)
         cuts = _cuts(rows, events, end.begins)
         cuts += _behind_ends(rows, events, max(cuts, default=0))
+        cuts += [line for line in _announced(rows, events) if line > max(cuts, default=0)]
         cuts += _under_way(events, end.begins, max(int(rows.line.max(initial=0)), *cuts, 0), end.line)
         if cuts:
             keep_from[end.source] = cuts[-1]
@@ -111,16 +117,19 @@ def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[i
     """Lines at which a launch begins that starts from scratch, ascending."""
     cuts = _before_rows(rows, events, begins)
     step = rows.step
-    resets = (np.flatnonzero((np.diff(step) < 0) & (step[1:] <= step[:1])) + 1).tolist()
+    spoken = {event.ref.line for event in events}
+    heads = _heads_epochs(rows, begins)
+    begins = [line for line in begins if line not in spoken]  # what reports something is no banner
     if not rows.line.size:
         return _failed_at_once(events, begins)
-    if len(resets) > MAX_LAUNCHES:
+    falls = (np.diff(step) < 0) & (step[1:] <= step[:1])
+    if np.count_nonzero(falls) > MAX_LAUNCHES:
         return []
-    bounds = [0, *resets, step.size]
-    spoken = {event.ref.line for event in events}
-    begins = [line for line in begins if line not in spoken]  # what reports something is no banner
-    if _equally_long(step, resets):
+    if heads:
         begins = []
+    known = np.searchsorted(np.array(begins, np.int64), rows.line)
+    resets = (np.flatnonzero(falls | ((np.diff(step) == 0) & (np.diff(known) > 0))) + 1).tolist()
+    bounds = [0, *resets, step.size]
     for number, at in enumerate(resets):
         low, high = int(rows.line[at - 1]), int(rows.line[at])
         between = [event for event in events if low < (event.ref.line or 0) <= high]
@@ -214,7 +223,7 @@ def _begins(rows: _Rows, first: Event, begin: int, end: int, starts: Sequence[in
     low, high = (int(at) for at in np.searchsorted(rows.line, (begin, end)))
     if 0 < low < high and rows.step[low] > rows.step[low - 1]:
         return False
-    if str(first.fields.get("exception")) == "KeyboardInterrupt":
+    if _is_interrupt(first):
         return True
     begins_again = 0 < low < high or _any_within(starts, begin, end)
     return begins_again and (low == 0 or low < rows.line.size)
@@ -252,29 +261,69 @@ def _before_rows(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) ->
     return [line for line in begins if line < first and any(end < line for end in ended)][-1:]
 
 
-def _equally_long(step: Integers, resets: Sequence[int]) -> bool:
-    """Whether all but the last part reach the same step, as epochs do that begin with a heading."""
-    reached = {int(step[at - 1]) for at in resets}
-    return len(reached) == 1 and int(step[-1]) <= max(reached)
+def _heads_epochs(rows: _Rows, begins: Sequence[int]) -> bool:
+    """Whether what stands below each banner reaches the same step, but for the last, as epochs do that begin with a heading."""
+    edges = [0, *np.searchsorted(rows.line, begins).tolist(), rows.step.size]
+    reached = [int(rows.step[low:high].max(initial=-1)) for low, high in pairwise(edges)]
+    lines = [1, *begins]
+    tall = [low + HEADING_LINES < high for low, high in pairwise(lines)]
+    told = {last for last, is_tall in zip(reached, tall, strict=False) if last >= 0 or is_tall}
+    several = sum(last >= 0 for last in reached) > 1
+    return several and len(told) == 1 and reached[-1] <= max(told)
 
 
 def _without_rows(last: int, events: Sequence[Event], begins: Sequence[int]) -> list[int]:
-    """Where a launch begins that failed before its first row, behind one that trained and completed.
+    """Where a launch begins that failed before its first row, behind one that was over.
 
     A parser refuses its arguments before anything else is done, so what it says begins a launch too.
     """
+    behind = [event for event in events if (event.ref.line or 0) > last]
     refused = [
-        event.ref.line or 0
-        for event in events
+        (event.ref.line or 0) - 1
+        for event in behind
         if event.kind == "argument_rejected" and _PARSED & event.fields.keys()
     ]
-    for line in sorted([*begins, *(line - 1 for line in refused)]):
-        behind = [event for event in events if (event.ref.line or 0) > last]
-        done = any(event.kind == "training_completed" and (event.ref.line or 0) < line for event in behind)
-        failed = any(event.role in _ENDS and (event.ref.line or 0) > line for event in behind)
-        if line > last and done and failed:
-            return [line]
-    return []
+    failed = max((event.ref.line or 0 for event in behind if event.role in _ENDS), default=0)
+    marks = sorted(line for line in [*begins, *refused] if last < line < failed)
+    over = [event.ref.line or 0 for event in behind if event.kind in _STOPPED or _is_interrupt(event)]
+    stopped = max((line for line in over if marks and line < marks[-1]), default=0)
+    return [line for line in marks if line > stopped][:1] if stopped else []
+
+
+def _is_interrupt(event: Event) -> bool:
+    """Whether an event is the interrupt key that ended the program."""
+    return event.kind == "python_traceback" and event.fields.get("exception") == "KeyboardInterrupt"
+
+
+def _announced(rows: _Rows, events: Sequence[Event]) -> list[int]:
+    """Where a launch begins that a shell's prompt or a tracker announces, if the one before it ended in an error.
+
+    Several processes announce their runs each, and one of them may go on while another has ended.
+    """
+    if any(event.rank is not None or event.kind in _OF_SEVERAL for event in events):
+        return []
+    cuts: list[int] = []
+    marks = [event for event in events if event.kind == "launch_announced"]
+    same_job = sorted(event.ref.line or 0 for event in events if event.kind in _SAME_JOB)
+    for number, mark in enumerate(marks):
+        line = mark.ref.line or 0
+        before = max(cuts, default=0)
+        ended = _ended(
+            event for event in events if before <= (event.ref.line or 0) < line and event.role in _ENDS
+        )
+        following = (
+            marks[number + 1].ref.line or 0
+            if number + 1 < len(marks)
+            else int(rows.line.max(initial=line)) + 1
+        )
+        begins = (
+            line
+            if mark.fields.get("command")
+            else max(ended, int(rows.line[rows.line < line].max(initial=0))) + 1
+        )
+        if ended and not _any_within(same_job, line, following) and not _should_resume(events, before, line):
+            cuts.append(begins)
+    return cuts
 
 
 def _comes_again(rows: _Rows, before: int, at: int, end: int) -> bool:

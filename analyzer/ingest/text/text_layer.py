@@ -18,14 +18,9 @@ from itertools import chain
 
 import numpy as np
 
+from analyzer.ingest.source_text import UTF16_MARKS, as_utf8
 from analyzer.model.arrays import Bytes, Integers
 from analyzer.record import dataclass, field
-
-ENCODED_BYTES = 16_384
-"""What is looked at of a log without a mark to tell its encoding; a program greets in its own language."""
-
-MIN_GBK_BYTES = 20
-"""Bytes above ASCII, ten characters, by which GBK is known; a sign or two may be anything."""
 
 MAX_RECORD_BYTES = 65_536
 """Longest piece of a line that is looked at as a whole; longer lines are read in pieces of this size."""
@@ -41,8 +36,6 @@ _ESCAPES = re.compile(
 )
 # Programs that colour text also reset it, so these show cheaply whether a block has colours without ESC.
 _RESETS = (b"[0m", b"[39m", b"[m")
-
-_BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 @dataclass(slots=True)
@@ -120,46 +113,11 @@ def _has_resets(data: bytes) -> bool:
     )
 
 
-def _as_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Chunks without byte-order mark; UTF-16 and GBK, in which Chinese Windows writes, become UTF-8."""
-    decoder: codecs.IncrementalDecoder | None = None
-    first = True
-    for chunk in chunks:
-        data = chunk
-        if first:
-            first = False
-            for bom, name in _BOMS:
-                if data.startswith(bom):
-                    decoder, data = codecs.getincrementaldecoder(name)(errors="replace"), data[len(bom) :]
-            data = data.removeprefix(codecs.BOM_UTF8)
-            if decoder is None and _is_gbk(data[:ENCODED_BYTES]):
-                decoder = codecs.getincrementaldecoder("gb18030")(errors="replace")
-        yield decoder.decode(data).encode("utf-8", "replace") if decoder else data
-
-
-def _is_gbk(head: bytes) -> bool:
-    """Whether the head of a log without a mark is Chinese in GBK: its bytes above ASCII stand in the pairs of common characters.
-
-    In Latin and Cyrillic code pages runs of odd length fall out of the pairs; nine tenths of what is UTF-8 (``é`` is a pair) can be read as such.
-    """
-    if head.isascii():
-        return False
-    whole = head[: head.rfind(b"\n") + 1]
-    foreign = len(whole.translate(None, _ASCII))
-    unpaired = len(re.sub(rb"(?:[\xa1-\xf7][\xa1-\xfe])+", b"", whole).translate(None, _ASCII))
-    if foreign < MIN_GBK_BYTES or unpaired * 50 > foreign:
-        return False
-    return len(whole.decode("utf-8", "ignore").encode().translate(None, _ASCII)) * 10 < foreign * 9
-
-
-_ASCII = bytes(range(128))
-
-
 def _by_powershell(chunks: Iterator[bytes]) -> tuple[bool, Iterator[bytes]]:
     """Whether a log holds errors as Windows PowerShell prints them, which marks what it writes, by its first chunk; and all as UTF-8."""
     head = next(chunks, b"")
-    text = _as_utf8(chain((head,), chunks))
-    if not head.startswith((*(mark for mark, _ in _BOMS), codecs.BOM_UTF8)):
+    text = as_utf8(chain((head,), chunks))
+    if not head.startswith((*UTF16_MARKS, codecs.BOM_UTF8)):
         return False, text
     from analyzer.ingest.text.console_width import SIGN  # noqa: PLC0415  (few logs begin with a mark of their encoding)
 

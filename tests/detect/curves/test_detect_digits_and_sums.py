@@ -7,7 +7,9 @@ from courses_by_row import by_epoch
 from log_reading import points, read_text
 from make_run import RunMaker
 
+from analyzer.detect import run_detectors
 from analyzer.detect.curves.numerics.exact import PART_ROWS
+from analyzer.facts.build import build_facts
 
 LOSSES = [13.5, 11.5, 11.25, 11.375, 11.3125, 11.5, 11.25]
 
@@ -146,3 +148,31 @@ def test_numbers_beside_a_counter_that_leap_once_are_a_loss_though_they_end_high
     run = read_text("".join(f"{at}: {value}\n" for at, value in enumerate(values, 500)))
 
     assert [value for _, value in points(run, "unnamed")] == values
+
+
+@pytest.mark.parametrize(
+    ("one", "five", "is_reversed"),
+    [(1.2, 0.09, False), (1.2, 9.0, False), (0.9, 0.6, True), (90.0, 60.0, True)],
+)
+def test_of_ranks_one_may_be_a_percentage_and_the_other_a_share(one, five, is_reversed):
+    facts = RunMaker().log({"val_top1": [one], "val_top5": [five]}).plain()
+
+    assert facts["signal.metric.ranks_reversed"] is is_reversed
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_broken"),
+    [
+        ("epoch: {at} loss: nan pixel_AUROC: 0.97", False),
+        ("epoch: {at} loss: nan pixel_AUROC: 0.5", True),
+        ("epoch: {at} loss: nan val_acc: 0.97", True),  # nine in ten may be of one class
+    ],
+)
+def test_weights_that_are_not_numbers_rank_nothing(rows, is_broken):
+    facts = build_facts(
+        run_detectors(read_text("".join(f"{rows.format(at=at)}\n" for at in (1, 2, 3))))
+    ).plain
+
+    assert facts.get("signal.nonfinite_loss.persists", False) is is_broken
+    assert facts.get("signal.metric.nan_by_design", False) is not is_broken
+    assert facts.get("signal.exact.nonfinite_training", False) is is_broken

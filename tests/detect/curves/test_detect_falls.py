@@ -66,3 +66,13 @@ def test_zeros_before_a_loss_are_no_level_to_compare_with():
 
     assert "signal.progress.above_start" not in facts({"loss": rising})
     assert facts({"loss": level})["signal.progress.first"] > 1.9
+
+
+def test_a_loss_that_fell_from_its_first_row_to_the_second_and_never_since_stands_high_from_five_rows_on():
+    name, losses = "signal.progress.stands_high", [9.1, 7.31, 7.29, 7.28, 7.28]
+
+    assert facts({"loss": losses})[name] is True
+    # The loss is no score beside itself.
+    assert facts({"error": [0.81, *[0.52, 0.5201, 0.5198] * 4]})[name] is True
+    assert name not in facts({"loss": [9.1, 7.31, 6.9, 6.6, 6.4]})  # goes on
+    assert name not in facts({"loss": losses, "val_acc": [0.3, 0.5, 0.7, 0.75, 0.78]})

@@ -39,9 +39,11 @@ class TestParts:
         rows = {"loss_x": [1.5, 1.0, 0.5], "loss_t": [2.0, 1.0, 0.5]}
         known = RunMaker().log(rows).plain()
         apart = RunMaker().log({"loss_x": rows["loss_x"]}).log({"loss_t": rows["loss_t"]}, every=7).plain()
+        often = RunMaker().log(rows).log({"bag_loss": [9.0, 8.0, 7.0, 6.0]}, every=7).plain()
 
         assert known["signal.loss.last"] == 1.0
         assert "signal.loss.last" not in apart
+        assert often["signal.loss.last"] == 6.0
 
     def test_parts_in_a_block_of_lines_are_those_of_one_step(self):
         rows = {"heat_loss": [1.2, 1.9, 2.6], "vector_loss": [3.0, 4.5, 6.9]}

@@ -47,16 +47,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "val_wer": [100.4, 99.2, 100.6]}, "signal.score.error_beyond_all", False),  # nothing right
         ({"loss": FALLING, "train_f1": [0.6, 0.8, 0.9], "val_f1": [0.5, 0.5, 0.51]}, "signal.score.parted", True),
         ({"loss": FALLING, "train_f1": [0.6, 0.8, 0.9], "val_f1": [0.6, 0.7, 0.8]}, "signal.score.parted", False),
-        (
-            {"f1": [0.7, 0.8, 0.84], "macro_f1": [0.4, 0.5, 0.54], "val_f1": [0.7, 0.74], "val_macro_f1": [0.37, 0.4]},
-            "signal.score.parted",
-            False,
-        ),
-        (
-            {"f1": [0.7, 0.8, 0.84], "macro_f1": [0.4, 0.6, 0.74], "val_f1": [0.7, 0.74], "val_macro_f1": [0.37, 0.4]},
-            "signal.score.parted",
-            True,
-        ),
+        ({"f1": [0.7, 0.8, 0.84], "macro_f1": [0.4, 0.5, 0.54], "val_f1": [0.7, 0.74], "val_macro_f1": [0.37, 0.4]}, "signal.score.parted", False),
+        ({"f1": [0.7, 0.8, 0.84], "macro_f1": [0.4, 0.6, 0.74], "val_f1": [0.7, 0.74], "val_macro_f1": [0.37, 0.4]}, "signal.score.parted", True),
         ({"acc_old": [0.9, 0.95, *[0.3] * 6], "acc_new": RISING}, "signal.score.forgotten", True),
         ({"acc_old": RISING, "acc_new": RISING}, "signal.score.forgotten", False),
         ({"acc_old": [0.9, 0.95, *[0.3] * 6], "loss": FALLING}, "signal.score.forgotten", True),

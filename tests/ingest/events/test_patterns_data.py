@@ -6,6 +6,11 @@ from log_reading import read_text
 LINES = [
     ("record_undecodable", {"what": "cannot identify image file"}, "PIL.UnidentifiedImageError: cannot identify image file <_io.BytesIO object at 0x7f00>"),
     ("record_undecodable", {"file": "/data/a.jpg"}, "PIL.UnidentifiedImageError: cannot identify image file '/data/a.jpg'"),
+    ("record_undecodable", {}, "EOFError: No data left in file"),
+    ("record_undecodable", {}, " No data left in file"),
+    ("nan_stop", {}, "InvalidArgumentError: Infinity in summary histogram for: tower/beta_1"),
+    ("cuda_oom", {}, "     Allocation type: HLO temp"),
+    ("pod_restarting", {"container": "trainer"}, "waiting message: back-off 20s restarting failed container=trainer pod=acme-0"),
     ("record_undecodable", {}, "OSError: image file is truncated (8 bytes not processed)"),
     ("record_undecodable", {"position": 17}, "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 17: invalid start byte"),
     ("record_undecodable", {}, "json.decoder.JSONDecodeError: Expecting ',' delimiter: line 1 column 21 (char 20)"),

@@ -35,6 +35,8 @@ LINES = [
     ("service_unreachable", {}, "INFO - trl.extras.vllm_client - Server is not up yet. Retrying in 2.0 seconds..."),
     ("library_mismatch", {}, "Original error: UNIMPLEMENTED: DNN library is not found."),
     ("record_undecodable", {}, "ValueError: Could not find a format to read the specified file in mode 'i'"),
+    ("module_missing", {"module": "acmeadam"}, "ImportError: No acmeadam / acmeadam is not there"),
+    ("module_missing", {"module": "acmeadam"}, "ImportError: No acmeadam package, so choose another optimizer"),
     ("keyboard_interrupt", {}, " 62%|###   | 5/8 [00:04<00:02]^CTraceback (most recent call last):"),
     ("keyboard_interrupt", {}, "^CException ignored in: <function Loader.__del__ at 0x7f>"),
     ("keyboard_interrupt", {}, "[2026-08-15 08:42:11,420] [INFO] [launch.py:328:sigkill_handler] Main process received SIGINT, exiting"),

@@ -171,6 +171,21 @@ def test_the_source_line_of_a_guard_is_no_stop():
     assert not read_text('    raise RuntimeError(f" [!] NaN loss with {key}.")\n').events.of("nan_stop")
 
 
+@pytest.mark.parametrize(
+    ("line", "stops"),
+    [
+        ("NaN detected", 1),
+        ("no NaN detected", 0),
+        ("NaN detected in column 7, filled", 0),
+        ("NaN detected, skipping step", 0),
+    ],
+)
+def test_nan_that_a_line_of_its_own_tells_is_a_stop(line, stops):
+    rows = "".join(f"Epoch  1 Update  {at} Cost  {2000 / at} UD  0.5\n" for at in range(100, 900, 100))
+
+    assert len(read_text(f"{rows}{line}\n").events.of("nan_stop")) == stops
+
+
 def _listed(rows, epochs=12, width=3):
     return "".join(
         f"epoch {epoch:{width}} {name}: {value / epoch}\n"

@@ -290,3 +290,15 @@ def test_a_frame_of_one_row_printed_after_each_epoch_is_a_course_also_without_th
     )
 
     assert [value for _, value in points(read_text(frames), "acc_photo")] == [0.35, 0.45, 0.55]
+
+
+def test_a_row_that_is_marked_as_held_out_is_an_evaluation():
+    head = "average  since    example  example  current  current  current\nloss     last     counter  weight   label    predict  features\n"
+    rows = "".join(
+        f"{loss:.6f} {loss:.6f}       {at:2}     {at:2}.0   1.0000   0.4000        3{mark}\n"
+        for at, loss, mark in ((1, 0.9, ""), (2, 0.8, ""), (4, 0.7, ""), (8, 0.3, " h"), (16, 0.2, " h"))
+    )
+    run = read_text(head + rows)
+
+    assert points(run, "loss") == [(1, 0.9), (2, 0.8), (4, 0.7)]
+    assert points(run, "eval_loss") == [(8, 0.3), (16, 0.2)]

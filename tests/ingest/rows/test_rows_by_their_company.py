@@ -36,6 +36,14 @@ def rows(form):
         ("  Iteration {s}\t time lapse {b}s\t ll change {a}", "ll_change", 50),
         ("0, {s}, {a}, {b}, 0", "unnamed", 50),
         ("{e};{a};{b}", "unnamed_2", 1),
+        ("FIT Batch {s}/9000, Loss    {a}, Recon-Loss    {b}, KL-Weight  0.{e}5", "kl-weight", 50),
+        ("epoch: {e} |loss {a} | id_loss {b} | time 9.500000 | ", "id_loss", None),
+        ("[sgd] ep=  {e}  total={a}  PDE={b} (w=0.5)  IN={a} (w=0.{e}5)", "in", None),
+        ("[sgd] ep=  {e}  total={a}  PDE={b} (w=0.5)  WALL={a} (w=0.{e}5)", "wall", None),
+        ("[Epoch {e}/90] [loss_h(G): {a}] [loss_h(D): {b}]", "loss_h_d", None),
+        ("step={s} | loss={a} LB%={b}%", "lb", 50),
+        ("step {s}: loss: {a}, Reward: {b} - 9.5 (ave: {a})", "max_reward", 50),
+        ("Region {s} Avg IOU: {a}, Obj: {b}, .5R: {b}, .75R: {a},  count: 5", "r_75", None),
     ],
 )
 def test_a_row_is_read(form, metric, step):
@@ -44,6 +52,24 @@ def test_a_row_is_read(form, metric, step):
 
     assert metric in names
     assert points(run, names[metric])[0][0] == step
+
+
+def test_what_is_kept_besides_judges_nothing():
+    told = rows("step={s} | loss={a} | wall {b} | eta {b} |")
+    best = "".join(
+        f"Epoch: {at}\nTrain loss: {2 / at:.4f}\nvalid_UA: 0.{at}5\nBest valid_UA: 0.975\n"
+        for at in range(1, 9)
+    )
+    boxes = "".join(
+        f"| % time spent exploring  | {99 - at}   |\n| mean 100 episode reward | {at}.5 |\n| steps | {at * 90} |\n---\n"
+        for at in range(1, 9)
+    )
+
+    assert read_text(told).metrics.names == ("loss",)
+    run = read_text(best)
+    assert {value for _, value in points(run, "best_valid_ua")} == {0.975}
+    assert 0.975 not in {value for _, value in points(run, "valid_ua")}
+    assert points(read_text(boxes), "% time spent exploring")[0] == (90, 98.0)
 
 
 @pytest.mark.parametrize(

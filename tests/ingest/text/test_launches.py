@@ -320,3 +320,64 @@ def test_a_log_that_begins_with_the_exception_of_a_rank_is_one_launch_whatever_o
     assert dx.earlier == ()
     assert dx.first_failure is not None
     assert dx.first_failure.rank == 5
+
+
+def test_a_launch_that_a_shell_or_a_tracker_announces_below_an_error_is_the_run(tmp_path):
+    prompt = "(rl) PS D:\\work\\agents> python .\\train.py\n"
+    tracked = "wandb: Syncing run calm-river-{}\n"
+    for text in (
+        prompt + rows(100) + CRASH + prompt + "connected\n" + rows(300) + DONE,
+        "ana@node7:~/seg$ python train.py\n"
+        + rows(40)
+        + CRASH
+        + "ana@node7:~/seg$ python train.py\n"
+        + rows(300)
+        + DONE,
+        tracked.format(1) + "searching\n" + CRASH + "loading\n" + tracked.format(2) + rows(300) + DONE,
+    ):
+        dx = diagnosed(tmp_path, text)
+        assert (dx.status, dx.ended.state, len(dx.earlier)) == ("healthy", "completed", 1), text[:40]
+
+
+def test_a_run_that_is_announced_where_nothing_failed_or_several_write_is_no_launch_of_its_own(tmp_path):
+    tracked = "wandb: Syncing run calm-river-{}\n"
+    for text in (
+        tracked.format(1) + rows(100) + tracked.format(2) + rows(300, first=101) + DONE,
+        tracked.format(1)
+        + rows(150)
+        + CRASH
+        + tracked.format(2)
+        + "Resuming from checkpoint out/checkpoint-100\n"
+        + rows(300, first=101)
+        + DONE,
+    ):
+        assert diagnosed(tmp_path, text).earlier == (), text[:40]
+
+
+def test_a_table_below_a_date_begins_each_launch(tmp_path):
+    def table(day):
+        return f"Sat Mar {day} 10:11:12 2026       \n+-----------+\n| NVIDIA-SMI 570.1   Driver Version: 570.1   CUDA Version: 12.8 |\n+-----------+\n"
+
+    dx = diagnosed(tmp_path, table(14) + CRASH + table(15) + CRASH + table(16) + "autotuning\n" * 20)
+
+    assert (dx.ended.state, len(dx.earlier)) != ("crashed", 0)
+    assert len(dx.earlier) == 2
+
+
+def test_a_program_that_stopped_is_followed_by_a_launch_whose_configuration_is_not_found(tmp_path):
+    interrupt = CRASH.replace("RuntimeError: shape mismatch in block 4", "KeyboardInterrupt")
+    missing = "Cannot find primary config 'walker_b.yaml'. Check that it's in your config search path.\n"
+    dx = diagnosed(tmp_path, rows(100) + interrupt + "warnings of the next start\n" + missing)
+
+    assert dx.findings[0].cause.id == "invalid-config-argument"
+    assert len(dx.earlier) == 1
+
+
+def test_launches_that_reach_the_same_step_are_parted_by_banners_below_which_nothing_was_logged(tmp_path):
+    banner = "[02.03.26|10:00:{:02}] Parameters:\n{{'work_dir': 'out'}}\n\ntraining begins\n"
+    first = "step 0/300 loss nan lr 1e-4\n"
+    failed_at_once = "".join(banner.format(at) for at in range(3))
+    dx = diagnosed(tmp_path, banner.format(9) + first + failed_at_once + first.replace("nan", "1.61"))
+
+    assert len(dx.earlier) == 1
+    assert not any(finding.cause.id == "nonfinite-forward" for finding in dx.findings)

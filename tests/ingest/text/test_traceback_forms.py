@@ -303,7 +303,7 @@ def test_a_timeout_dump_tells_where_a_run_hangs():
         ("/x/horovod/torch/functions.py", "broadcast_parameters", "setup"),
         ("/x/torch/distributed/elastic/rendezvous/dynamic_rendezvous.py", "sync", "meeting"),
         ("/x/torch/distributed/distributed_c10d.py", "_store_based_barrier", "meeting"),
-        ("/x/torch/distributed/distributed_c10d.py", "barrier", ""),
+        ("/x/torch/distributed/distributed_c10d.py", "barrier", "waiting"),
         ("/x/torch/_inductor/graph.py", "compile_to_module", "compile"),
         ("/x/torch/_dynamo/eval_frame.py", "_fn", ""),
         ("/x/common/vec_env/subproc_vec_env.py", "step_wait", "environments"),

@@ -37,7 +37,7 @@ from analyzer.detect.curve import (
 )
 from analyzer.detect.curves.trend import trend
 from analyzer.model.arrays import Mask, Values
-from analyzer.model.name_words import words_of
+from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.tables import NULL_INT, Event, Series
 from analyzer.record import NamedTuple
@@ -59,6 +59,9 @@ REPEATED = 2
 
 ENDING_BAD = 3
 """Bad points at the end of a file that make it a broken one; a scaler that searches may skip the last two steps."""
+
+_AREA, RANKS_WELL = word_set("auc auroc rocauc"), 0.8
+"""Areas under the ROC curve, half of which is a guess whatever the classes; no answers of one value come near four fifths."""
 
 FROZEN_ROWS = 5
 """Equal learning rates in a row that count as frozen: four updates that a moving schedule did not see."""
@@ -168,6 +171,8 @@ def _placeholder(view: RunView, series: Series) -> bool:
 
     A norm that a program prints only where its scaler skips a batch tells of those batches and no other.
     """
+    if series.metric == "loss":
+        return is_never_computed(view, series)
     if series.metric != "grad_norm":
         return False
     if only_at_skips(view, series):
@@ -382,6 +387,23 @@ def is_of_no_object(view: RunView, series: Series) -> bool:
     empty = {(event.ref.source, event.ref.line) for event in none}
     places = zip(series.source[nan].tolist(), series.line[nan].tolist(), strict=True)
     return all(place in empty for place in places)
+
+
+def is_never_computed(view: RunView, series: Series) -> bool:
+    """Whether a loss is not a number in any row while answers at the end rank far better than a guess.
+
+    Weights that are not numbers rank as a guess does, so the model has no such loss: it remembers its training samples.
+    """
+    if not np.isnan(series.value).all():
+        return False
+    scores = (view.finite(name) for name in view.run.metrics.names if not _AREA.isdisjoint(words_of(name)))
+    return any(
+        score is not None
+        and score.source[-1] == series.source[-1]
+        and score.line[-1] >= series.line[-1]
+        and RANKS_WELL <= float(score.value[-1]) <= 1.0
+        for score in scores
+    )
 
 
 def grow_from_row_to_row(view: RunView) -> bool:

@@ -9,6 +9,7 @@ from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.loss import ASTRONOMICAL, means_so_far
 from analyzer.detect.curves.numerics.bad_points import (
     is_mean_of_nothing,
+    is_never_computed,
     is_of_no_object,
     loss_points,
     only_at_skips,
@@ -118,7 +119,7 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
             continue
         if OF_TARGETS.search(name) and np.isinf(series.value).any():
             continue  # one target of 0 makes it so
-        if is_of_no_object(view, series):
+        if is_of_no_object(view, series) or is_never_computed(view, series):
             continue
         bad = ~np.isfinite(series.value)
         if (_NORM.search(name) and _only_at_skips(view, name, series)) or _is_an_empty_split(view, name, bad):

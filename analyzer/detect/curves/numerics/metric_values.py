@@ -9,11 +9,12 @@ from analyzer.detect.curve import align, finite_points, has_steps
 from analyzer.detect.curves.numerics.bad_points import (
     grad_points,
     is_mean_of_nothing,
+    is_never_computed,
     is_of_no_object,
     loss_points,
 )
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.arrays import Mask
+from analyzer.model.arrays import Mask, Values
 from analyzer.model.name_words import RIVALS, read_name, word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.score_words import read_score
@@ -127,6 +128,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _beyond_one(out, view)
     _mean_of_nothing(out, view)
     _counts_steps(out, view)
+    _loss_of_none(out, view)
     if (_divides_by_targets(out, view) or _of_no_object(out, view)) and not seen:
         out.put("training_sound", _training_sound(view))
     if seen:
@@ -155,7 +157,7 @@ def _ranks_reversed(out: FactWriter, view: RunView) -> None:
     for (few, first), *_, (many, last) in pairs:
         if few == many or len(first) != len(last):
             continue
-        below = float(np.mean(last.value < first.value))
+        below = float(np.mean(_in_unit_of(first, last) < first.value))
         refs = end_of(last)
         out.put("ranks_reversed", below >= REVERSED, refs)
         if below >= REVERSED:
@@ -163,11 +165,19 @@ def _ranks_reversed(out: FactWriter, view: RunView) -> None:
             return
 
 
+def _in_unit_of(first: Series, last: Series) -> Values:
+    """The shares of more answers as percentages where those of fewer are: a reader keeps what is printed of an accuracy alone."""
+    shares = bool(np.nanmax(last.value) <= 1.0 < np.nanmax(first.value))
+    return last.value * PERCENT if shares else last.value
+
+
 def _training_sound(view: RunView) -> bool | None:
     """Whether loss and gradient norm are finite throughout; None if no loss was logged."""
     loss, grad = view.once(loss_points), view.once(grad_points)
     if loss is None:
-        return None
+        return (
+            True if (column := view.curve("loss")) is not None and is_never_computed(view, column) else None
+        )
     return not loss.bad.any() and (grad is None or not grad.bad[-3:].all())
 
 
@@ -373,6 +383,14 @@ def _mean_of_nothing(out: FactWriter, view: RunView) -> None:
     if series is not None and is_mean_of_nothing(view, series):
         _not_a_number(out, "reward_mean", series)
         out.put("nan_of_nothing", value=True, refs=refs_at(series, np.flatnonzero(np.isnan(series.value))))
+
+
+def _loss_of_none(out: FactWriter, view: RunView) -> None:
+    """The loss column of a model that has none."""
+    series = view.curve("loss")
+    if series is not None and is_never_computed(view, series):
+        _not_a_number(out, "loss", series)
+        out.put("nan_by_design", value=True, refs=ends_of(series))
 
 
 def _of_no_object(out: FactWriter, view: RunView) -> bool:

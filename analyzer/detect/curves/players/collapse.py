@@ -138,7 +138,7 @@ def _latent(out: FactWriter, view: RunView) -> None:
 
 
 def _embeddings(out: FactWriter, view: RunView) -> None:
-    of_views = _negative_cosine(view) is not None
+    of_views = view.once(_negative_cosine) is not None
     for name in sorted(view.run.metrics.names):
         words = set(words_of(name))
         # beside a negative cosine a spread without a noun is that of the embeddings
@@ -169,7 +169,7 @@ def _views_agree(out: FactWriter, view: RunView) -> None:
 
     The negative overlap of a segmentation has the same floor, and is printed beside the overlap; a probe on collapsed embeddings stands.
     """
-    cosine = _negative_cosine(view)
+    cosine = view.once(_negative_cosine)
     if cosine is None or len(cosine) < 2 * ROWS or float(cosine.value.min()) > AT_THE_FLOOR:
         return
     scores = [view.finite(name, 1) for name in view.run.metrics.names if read_score(name).better]

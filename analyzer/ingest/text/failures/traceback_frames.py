@@ -125,6 +125,7 @@ _PHASE_FILES = (
     ("data_loading", LazyRegex(r"[/\\](?:torch[/\\]utils[/\\]data|batchgenerators[/\\]dataloading)[/\\]"), LazyRegex(r".")),
     ("launching", LazyRegex(r"[/\\](?:torch[/\\]distributed[/\\](?:run|launch(?:er[/\\]\w{1,20})?)|accelerate[/\\]commands[/\\]launch|deepspeed[/\\]launcher[/\\]\w{1,20})\.py$"), LazyRegex(r".")),
     ("meeting", LazyRegex(r"[/\\]torch[/\\]distributed[/\\](?:elastic[/\\]rendezvous[/\\]\w{1,40}|rendezvous)\.py$"), LazyRegex(r".")),
+    ("waiting", LazyRegex(r"[/\\](?:torch[/\\]distributed[/\\]distributed_c10d|accelerate[/\\](?:accelerator|state))\.py$"), LazyRegex(r"^(?:PartialState\.|Accelerator\.)?(?:barrier|monitored_barrier|wait_for_everyone)$")),
     ("tracking", LazyRegex(r"[/\\](?:wandb|mlflow|comet_ml|neptune|clearml|swanlab|aim|visdom)[/\\](?:\w{1,40}[/\\]){0,5}\w{1,40}\.py$"), LazyRegex(r".")),
     ("saving", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}saver)\.py$"), LazyRegex(r"^_?(?:legacy_)?save")),
     ("loading", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}loader)\.py$"), LazyRegex(r"^_?(?:legacy_)?load")),
@@ -145,6 +146,8 @@ def phase_of(file: str, function: str) -> str:
     ('optimizer', '')
     >>> phase_of("/lib/torch/utils/data/_utils/fetch.py", "fetch")
     'data_loading'
+    >>> phase_of("/lib/torch/distributed/distributed_c10d.py", "barrier"), phase_of("/srv/music/notes.py", "barrier")
+    ('waiting', '')
     """
     if _OPTIMIZER_FILE.search(file):
         return "optimizer"
@@ -281,3 +284,28 @@ class Stack:
         if frame is None or not frame.is_library or _BUILDERS.search(frame.file):
             return {}
         return {"raised_in": frame.file}
+
+
+_NEEDS = (  # of the last frame of a traceback without its exception: few functions fail for one reason only
+    # the runtime of a device is started at the first use of the device
+    ("device", LazyRegex(r"[/\\](?:torch|torch_npu|intel_extension_for_pytorch)[/\\](?:cuda|npu|xpu|musa|hpu)[/\\]__init__\.py$"), LazyRegex(r"^_lazy_init$")),
+    ("library", LazyRegex(r"(?:^|[/\\])ctypes[/\\]__init__\.py$|[/\\]torch[/\\]_ops\.py$|[/\\]torch[/\\]__init__\.py$"), LazyRegex(r"^(?:CDLL\.)?__init__$|^(?:LoadLibrary|load_library|_load_global_deps|_load_dll_libraries)$")),
+    ("folder", LazyRegex(r"(?:^|[/\\])(?:os|pathlib)\.py$|^<frozen os>$"), LazyRegex(r"^(?:makedirs|mkdir)$")),
+    ("table", LazyRegex(r"[/\\]torch[/\\]nn[/\\]functional\.py$"), LazyRegex(r"^embedding$")),
+)  # fmt: skip
+
+
+def needed_by(last: Frame | None) -> dict[str, Scalar]:
+    """Field ``needs``: what a call needed that ended in this frame. Most tell nothing.
+
+    >>> needed_by(Frame("/opt/lib/python3.11/ctypes/__init__.py", 376, "__init__", "  "))
+    {'needs': 'library'}
+    >>> needed_by(Frame("train.py", 3, "main", "  "))
+    {}
+    """
+    if last is None:
+        return {}
+    for name, files, functions in _NEEDS:
+        if files.search(last.file) and functions.search(last.function):
+            return {"needs": name}
+    return {}

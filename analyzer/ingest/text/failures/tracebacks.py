@@ -18,13 +18,13 @@ gives its place to the one it carries.
 
 from __future__ import annotations
 
-from analyzer.ingest.text.failures.lost_ends import needed_by
 from analyzer.ingest.text.failures.traceback_frames import (
     PYTHON_FRAME,
     Frame,
     Stack,
     boxed_frame,
     broken_path,
+    needed_by,
     notebook_frame,
     python_frame,
 )

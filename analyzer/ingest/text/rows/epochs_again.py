@@ -62,17 +62,30 @@ class Trainings:
 
         The first such row stays what it says, as what is known of all of them.
         """
-        if self._named is None or self._named[0] != line.number or not values:
+        if self._named is None or self._named[0] != line.number:
             return False
-        kind = frozenset(values)
+        number = self._named[1]
+        told = {name: value for name, value in values.items() if value != number or not _APART.search(name)}
+        if not told:
+            return False  # no more than which fold it is
+        kind = frozenset(told)
         before, is_course = self._results.get(kind, (None, False))
-        is_course = is_course or self._named[1] == before
-        self._results[kind] = (self._named[1], is_course)
+        is_course = is_course or number == before
+        self._results[kind] = (number, is_course)
         if before is None or is_course:
             return False
-        for name, value in values.items():
+        for name, value in told.items():
             log.metric(f"part/{name}", value, line, log.step)
         return True
+
+    def _starts_again(self, epoch: int, last: int, first: int) -> bool:
+        """Whether an epoch is the first of another training than that of the last one."""
+        is_another = self._training != self._told_training
+        if epoch < first:  # the log began within a fold, and this is the next one's first epoch
+            return is_another and self._told_training is not None
+        return (epoch == first and is_another) or (
+            epoch <= max(first + 1, last // OF_ROWS_FAR_APART) and last >= epoch + EPOCHS_OF_A_TRAINING
+        )
 
     def note(self, epoch: int, line: LogLine, log: LogState, names: frozenset[str] = frozenset()) -> None:
         """A row or a heading of an epoch; tell where the epochs start again.
@@ -85,14 +98,8 @@ class Trainings:
             self._first_epoch = epoch if self._first_epoch is None else self._first_epoch
         elif self._epoch is None or self._first_epoch is None:
             self._first_epoch = epoch
-        elif epoch < self._first_epoch:
-            # the log began within a fold, and this is the next one's first epoch
-            if self._told_training is not None and self._training != self._told_training:
+        else:
+            if self._starts_again(epoch, self._epoch, self._first_epoch):
                 log.event("training_begins_again", "info", line, {"epoch": epoch}, None)
-            self._first_epoch = epoch
-        elif (epoch == self._first_epoch and self._training != self._told_training) or (
-            epoch <= max(self._first_epoch + 1, self._epoch // OF_ROWS_FAR_APART)
-            and self._epoch >= epoch + EPOCHS_OF_A_TRAINING
-        ):
-            log.event("training_begins_again", "info", line, {"epoch": epoch}, None)
+            self._first_epoch = min(epoch, self._first_epoch)
         self._epoch, self._told_training = epoch, self._training

@@ -42,8 +42,8 @@ _OPENED = LazyRegex(r"\b\w{0,40}(?:TrainingArguments|SFTConfig|DPOConfig|GRPOCon
 _NAMESPACE = LazyRegex(r"\bNamespace\((?=[a-z_]\w{0,60}=)")
 _PRINTED = LazyRegex(
     r"(?i)\b(?:config(?:uration)?|(?:hyper_?-?)?param(?:eter)?s|args|arguments|settings|options)\b[^{}\n]{0,20}[:=] {0,3}(?=\{['\"])"
-    # no word in front, and a key that is a setting in any program
-    r"|^[^{}\n]{0,120}(?=\{['\"][^\n]{0,4000}['\"]batch_size['\"]: )"
+    # no word in front, and a key that is a setting in any program; what tells a loss as well is a row
+    r"|^[^{}\n]{0,120}(?=\{['\"][^\n]{0,4000}['\"]batch_size['\"]: )(?![^\n]{0,4000}['\"](?:train_|eval_|val_|test_)?loss['\"]: (?:-?\d|nan|NaN))"
 )
 _MODEL = LazyRegex(r"Model config \w{1,80} \{\s*$")
 _END = "end of arguments"

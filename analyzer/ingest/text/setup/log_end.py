@@ -44,6 +44,11 @@ MAX_BEGINS = 200
 BANNER_BYTES = 10
 """Bytes without a digit that the first line must hold, so that it can be found again."""
 
+_BARE = re.compile(rb"[\W_]*|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d .{0,24}", re.DOTALL)
+"""A rule across the console, or what ``date`` prints: what a program, or ``nvidia-smi``, says stands below it."""
+BARE_LINES = 2
+"""Lines without words above the first one with words: a table has a date and a rule, a heading a rule."""
+
 _COUNTS = LazyRegex(r"\d[ \t]{0,3}(?:/|of)[ \t]{0,8}\d")
 """Two numbers of a counter in the last lines: a look that spares the closer one."""
 
@@ -128,14 +133,13 @@ class EndKeeper:
             yield block
 
     def _find_banner(self, block: Block) -> None:
-        """Note where the longest piece without digits of the log's first line comes again."""
+        """Note where the longest piece without digits of the log's first line with words comes again."""
         at = 0
         if self._block is None:
-            first = block.data.lstrip().partition(b"\n")[0][:LONGEST_LINE]
+            first, at = _first_words(block.data)
             self._banner = max(re.split(rb"[\d\r]+", first), key=len, default=b"")
             if _ARGUMENTS in first:  # what stands behind it differs from launch to launch
                 self._banner = _ARGUMENTS
-            at = block.data.find(b"\n") + 1
             # the heading of an exception begins no program, whichever rank it is of
             says_nothing = b"Traceback (most recent" in first or not re.search(rb"[^\W_]{3}", self._banner)
             if len(self._banner.strip()) < BANNER_BYTES or not at or says_nothing:
@@ -246,6 +250,18 @@ class EndKeeper:
             last_lines=() if errors else self._words(),
             flushed=self._last_line() - self._tail.rstrip()[-BUFFER_BYTES:].count(b"\n"),
         )
+
+
+def _first_words(data: bytes) -> tuple[bytes, int]:
+    """The first line of a log that says something, and where the next one begins; 0 if there is none."""
+    at, line = len(data) - len(data.lstrip()), b""
+    for _ in range(BARE_LINES + 1):
+        end = data.find(b"\n", at)
+        line = data[at:end] if end >= 0 else data[at:]
+        at = end + 1
+        if not at or not _BARE.fullmatch(line.rstrip()):
+            break
+    return line[:LONGEST_LINE], at
 
 
 def _lines(data: bytes) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from analyzer.ingest.names import METRICS, canonical_metric
-from analyzer.ingest.text.rows.learned.line_fields import BESIDE, MEANS, SIGNED, Field
+from analyzer.ingest.text.rows.learned.line_fields import BESIDE, MEANS, SIGNED, Field, names_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT
 from analyzer.ingest.text.rows.learned.line_places import slot_at
 from analyzer.lazy_regex import LazyRegex
@@ -135,12 +135,17 @@ def best_so_far(text: str, used: frozenset[int]) -> list[Field]:
 
     >>> [found.name for found in best_so_far(f"best score so far: {FLOAT}, limit: {FLOAT}", frozenset())]
     ['best_score_so_far']
+    >>> [found.name for found in best_so_far(f"Best valid_UA: {FLOAT}", frozenset())]
+    ['Best_valid_UA']
     """
-    return [
-        field
-        for field in _numbers_with_names(text, used)
-        if ((first := words_of(field.name)[0]) in _BEST and _measures(words_of(field.name)[1:]))
-        or (first == "max" and is_score(field.name))
+    named = [(field, *words_of(field.name)) for field in _numbers_with_names(text, used)]
+    best = [
+        (field, rest) for field, first, *rest in named if first in _BEST and not names_time("_".join(rest))
+    ]
+    # what is called by its phase was measured, and so was what stands beside it
+    told = any(_measures(rest) or (rest and read_name("_".join(rest)).phase) for _, rest in best)
+    return [field for field, _ in best if told] + [
+        field for field, first, *_ in named if first == "max" and is_score(field.name)
     ]
 
 

@@ -40,6 +40,9 @@ ROWS_ALONE = 6
 """Rows of one score, and of nothing else, that make a course in a log without any other row: results of some models are fewer. What is better
 of it has to be known: a bound on a likelihood may be printed with either sign."""
 
+WORDED_ROWS = 6
+"""Rows of one wording that make a series for all the words beside their pairs: what is told once or twice is a remark."""
+
 MAX_KEPT = 20_000
 """Rows of a kind that are kept in mind."""
 
@@ -122,9 +125,9 @@ class BareRows:
             How many rows were written.
         """
         kind, alone = tuple(sorted(known)), bool(rows or log.has_points) and row.told
-        if not self._is_course(kind, known, row, alone=alone):
+        if not self.is_course(kind, known, row, alone=alone):
             later = row.words <= BARE_WORDS and row.told and not alone
-            if later and kind and self._is_course(kind, known, row, alone=True):
+            if later and kind and self.is_course(kind, known, row, alone=True):
                 self._keep(self._beside, kind, line, values)
             return 0
         if row.words > BARE_WORDS:
@@ -161,7 +164,8 @@ class BareRows:
             waiting = kinds.setdefault(kind, [])
             waiting += [(line.detached(), values)] if len(waiting) < MAX_KEPT else []
 
-    def _is_course(self, kind: tuple[str, ...], values: dict[str, float], row: WordedRow, *, alone: bool) -> bool:  # fmt: skip
+    def is_course(self, kind: tuple[str, ...], values: dict[str, float], row: WordedRow, *, alone: bool) -> bool:  # fmt: skip
+        """Whether values of known names, the kind, are those of a course; ``alone`` where rows of one were read."""
         names = {canonical_metric(name) for name in kind}
         readings = [read_name(name) for name in kind]
         lost = not all(map(isfinite, values.values()))

@@ -23,8 +23,6 @@ MEASURED_WHEN = LazyRegex(
 )
 """Behind a quantity, when it was measured: ``Average loss after inner updates``, ``acc over epoch``."""
 _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none", "hz", "finished", "ended"})  # fmt: skip
-_INCEPTION = ["IS"]
-"""The Inception Score, as it is printed beside FID."""
 _VERBS = frozenset({"is", "are", "was", "were"})
 """Words between a name and its sign: ``loss is: 0.5``."""
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
@@ -45,9 +43,9 @@ def trimmed(name: str, most: int) -> str:
     name = _LEVELS.split(_SENTENCE.split(name)[-1])[-1]
     name = MEASURED_WHEN.sub("", name) if MEASURED_WHEN.search(name) else name
     words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
-    while words and words[0].lower().strip(".") in _FILLERS and words != _INCEPTION:
+    while words and words[0].lower().strip(".") in _FILLERS and not _is_abbreviation(words):
         words = words[1:]
-    while words and words[-1].lower() in _VERBS and words != _INCEPTION:
+    while words and words[-1].lower() in _VERBS and not _is_abbreviation(words):
         words = words[:-1]
     if len(words) > 1 and words[0].lower() in {"final", "initial"} and read_name(words[1]).phase == "eval":
         words = words[1:]  # measured at an end of the run, and no memory of an earlier row
@@ -68,6 +66,11 @@ def trimmed(name: str, most: int) -> str:
     if len(words) - bool(words and read_name(words[0]).phase) > most:  # "eval point avg class acc"
         return known_tail(" ".join(words))
     return "_".join(words).strip("._- ")
+
+
+def _is_abbreviation(words: list[str]) -> bool:
+    """Whether a name is one word in capitals, which leads to no other: ``IS``, the Inception Score, or ``IN``, a loss at an inlet."""
+    return len(words) == 1 and len(words[0]) > 1 and words[0].isupper()
 
 
 def _is_extreme(words: list[str]) -> bool:

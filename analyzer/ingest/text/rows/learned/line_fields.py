@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.field_names import MEASURED_WHEN, known_tail, trimmed
-from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, NUMBER, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
 from analyzer.ingest.text.rows.learned.printed_rates import BAR_RATE, RATED, names_the_next
 from analyzer.lazy_regex import LazyRegex
@@ -22,31 +22,30 @@ from analyzer.model.name_words import (
 )
 from analyzer.record import NamedTuple
 
-_NUMBER = f"[{INT}{FLOAT}]"
 # [A-Za-z\u00c0-\u1fff\u2c00-\u2dff\u3040-\uffdc_] (no dash, arrow, bullet, box or full stop of any script) and
 # [\u00c0-\uffdc], by what they leave out: a class of 65,000 letters is compiled letter by letter
 _LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\ufe00-\ufe0f\uffdd-\U0010ffff]"
 _NOT_LATIN = r"[^\x00-\xbf\uffdd-\U0010ffff]"
 _WORD = (
     _LETTER
-    + r"[\w]{0,60}(?:(?:[/@.+]|--?|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|-\d{1,2}(?= ?[:=]| - )|[./]\d{1,3}_\w{1,30}){0,8}"
+    + r"[\w]{0,60}(?:(?:[/@.+]|--?|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|-\d{1,2}(?:_[A-Za-z]\w{0,30}|(?= ?[:=]| - ))|[./]\d{1,3}_\w{1,30}|\.\d{1,3}(?= ?[:=])){0,8}"
 )
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
-_OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
+_OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?(?:[\[(\"'{<]{1,2} {0,3})?"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
 _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_](?![a-z_]{2,19} ?[:=]))"
 SIGNED = LazyRegex(
     # a word before a sign may begin right behind a number, where the value before it ends without a blank
-    rf"(?:(?<![\w/.{INT}{FLOAT}{TIME}])|(?<=[{INT}{FLOAT}])(?=(?!(?:min|sec|hours?) ?[:=])[a-z_]{{3,20}} ?[:=]))[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
-    rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is {{1,2}}){_OPEN}(?P<value>{_NUMBER})"
+    rf"(?:(?<![\w/.{INT}{FLOAT}{TIME}])|(?<=[{INT}{FLOAT}])(?=(?!(?:min|sec|hours?) ?[:=])[a-z_]{{3,20}} ?[:=]))[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?%?{_CLOSE}"
+    rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is {{1,2}}){_OPEN}(?P<value>{NUMBER})"
 )
 BESIDE = LazyRegex(
-    rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{NUMBER})"
 )
 _AT_STEP = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? (?i:at|after|for|in|on) (?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|episodes?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?(?:,? (?:and )?(?i:step|iter(?:ation)?|batch) #?{INT}(?:/{INT})?)?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
-    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is|was) | )(?P<value>{_NUMBER})"
+    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is|was) | )(?P<value>{NUMBER})"
 )
 _PAIRS = LazyRegex(
     rf"(?:^ {{0,8}}(?:\w{{1,12}} ?: )?|(?<=[\]:|>])(?: {{1,3}}|\t))(?:[A-Za-z][\w./@-]{{0,40}}(?: {{1,3}}|\t)[{INT}{FLOAT}](?:/{INT})?[,;|:]?[ \t]{{0,3}}){{3,64}}(?:$|(?<=\|)(?= ?step\b))"
@@ -57,7 +56,9 @@ _TWO_PAIRS = LazyRegex(
     rf"^ {{0,8}}[A-Za-z]\w{{0,30}}_\w{{1,30}} {{1,3}}{FLOAT},? {{1,3}}[A-Za-z]\w{{0,30}}_\w{{1,30}} {{1,3}}{FLOAT}$"
 )
 """The same of two pairs, whose names are those of variables: ``dice_score 0.5 surface_distance 2.5``."""
-_AFTER = LazyRegex(rf"(?P<value>{_NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - (?!{FLOAT})|$)")
+_AFTER = LazyRegex(
+    rf"(?P<value>{NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - (?!{FLOAT})| (?:@|at|on|in|after) (?:step|iter(?:ation)?|epoch) #?{INT}|$)"
+)
 _NUMBERED = LazyRegex(rf"{INT} {{1,3}}{FLOAT}")
 """A whole number between a name and its value is part of the name, which a mask does not keep: ``Prec@5 01 77.5``."""
 _HYPHENED = LazyRegex(
@@ -66,13 +67,13 @@ _HYPHENED = LazyRegex(
 _INDEX = LazyRegex(r"(?<=[A-Za-z])-(?=\d{1,2}$)")
 _UNIT_AFTER = LazyRegex(_UNIT)
 _MEAN = LazyRegex(
-    rf"(?:{_NUMBER}[a-z%]{{0,2}},? {{1,3}}|{FLOAT})\((?P<mean> {{0,8}}{_NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{_NUMBER})"
+    rf"(?:{NUMBER}[a-z%]{{0,2}},? {{1,3}}|{FLOAT})\((?P<mean> {{0,8}}{NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{NUMBER})"
 )
-_METER = LazyRegex(rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\( {{0,8}}{_NUMBER}")
+_METER = LazyRegex(rf"{NUMBER}[a-z%]{{0,2}},? {{1,3}}\( {{0,8}}{NUMBER}")
 """A value with its mean so far: whatever stands before it is its name."""
 _METERS = {"time": "batch_time", "batch": "batch_time", "data": "data_time"}
-_LIST = LazyRegex(rf"[\[(](?P<first>{_NUMBER})(?P<rest>(?:,? {{0,2}}{_NUMBER}){{1,64}})[\])]")
-_QUOTIENT = LazyRegex(rf"(?P<first>{_NUMBER}) ?/ ?{_NUMBER} ?= ?{_NUMBER}")
+_LIST = LazyRegex(rf"[\[(] {{0,3}}(?P<first>{NUMBER})(?P<rest>(?:,? {{0,2}}{NUMBER}){{1,64}})[\])]")
+_QUOTIENT = LazyRegex(rf"(?P<first>{NUMBER}) ?/ ?{NUMBER} ?= ?{NUMBER}")
 _STROKED = LazyRegex(rf"(?P<first>{FLOAT})(?P<rest>(?: ?/ ?{FLOAT}){{1,7}})(?! ?[=/])")
 _SPACED = LazyRegex(
     rf"(?<=[:=\w])\s{{0,4}}(?P<first>{FLOAT})(?P<rest>(?:(?:, ?|\t| {{1,3}}){FLOAT}){{1,39}})(?=\s{{0,8}}(?:[;|]|$))"
@@ -87,7 +88,7 @@ _IN_PAIRS = LazyRegex(
 """Names and decimals in turn between brackets or strokes, each name that of the number behind it: ``(policy 0.5 value 0.25)``, ``| grad a 0.5 b 0.25``."""
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
-_LOSSES = LazyRegex(r"(?i)loss(?:es)?$")
+_OF_SEVERAL = LazyRegex(r"(?i)(?:loss(?:es)?|rewards|returns)$")
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
 _NOT_METRICS = frozenset(
     {"eta", "time", "elapsed", "date", "version", "seed", "rank", "gpu", "gpus", "pid", "port", "device", "node", "host", "size", "shape", "dim", "total", "max", "len", "length",
@@ -162,7 +163,7 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             if _CHANGE_OF.match(text, field.start):
                 continue
             if field.slot in firsts and read_name(field.name).quantity not in {"learning_rate", "accuracy"}:
-                if is_score(field.name) or _LOSSES.search(field.name):
+                if is_score(field.name) or _OF_SEVERAL.search(field.name):
                     found |= _of_classes(field, firsts[field.slot])
                 continue
             found[field.slot] = field._replace(signed=field.signed or signed or generic)
@@ -216,11 +217,12 @@ def _of_classes(first: Field, more: int) -> dict[int, Field]:
     }
 
 
-_IN_ROUNDS = LazyRegex(rf"\[\({INT}, {{0,2}}{_NUMBER}\)")
+_IN_ROUNDS = LazyRegex(rf"\[\({INT}, {{0,2}}{NUMBER}\)")
 """A list of pairs, each a round and what was measured in it: its first number is no value of the name before it."""
 
 
 def _signed(text: str) -> Iterator[Field]:
+    named: dict[str, str] = {}
     for match in (*SIGNED.finditer(text), *_hyphened(text)):
         name = _INDEX.sub("_", trimmed(_behind_rate(text, match.start(), match["name"]), most=4))
         if _IN_ROUNDS.match(text, match.start("value") - 2):
@@ -237,6 +239,8 @@ def _signed(text: str) -> Iterator[Field]:
         if of in {"ms", "s", "sec", "%", "GB", "MB", "GiB", "MiB"}:
             unit = unit or of
         name = _of(name, of)
+        # "loss_h(G): 0.5 loss_h(D): 0.25": the second of a name is told apart by what it is of
+        name = f"{name}_{of}" if of.isidentifier() and named.setdefault(name, of) not in {"", of} else name
         yield Field(
             slot_at(text, match.start("value")), name, unit, signed=True, over=_over(text, match.start("value")), start=match.start(), more=match["name"].count(" ") if long else 0
         )  # fmt: skip
@@ -328,8 +332,8 @@ def _beside(text: str) -> Iterator[Field]:
                 or any(begin <= match.start() < end for begin, end in listed)
                 or (text.count("|") > 2 and before[-1:] == "|" and after[:1] == "|")
             )
-            begins = not before or before[-1] in _CELLS or before.endswith(f"{INT}:")
-            alone = wide or (begins and (not after or after[0] in _CELLS))
+            begins = not before or before[-1] in CELLS or before.endswith(f"{INT}:")
+            alone = wide or (begins and (not after or after[0] in CELLS))
             of_phase = (
                 _is_phase(match["name"]) and before[-1:] in _BEFORE_PHASE and after[:1] in {"", "|", "(", "*"}
             )
@@ -412,7 +416,7 @@ MAX_UNKNOWN_WORDS = 5
 _SIZES = frozenset({"GB", "GiB", "MB", "MiB", "G"})
 """Units that say of a number beside a name of memory that it is its size."""
 
-_CELLS = "|;,\t\u00b7\u2022"
+CELLS = "|;,\t\u00b7\u2022"
 """What parts the cells of a row."""
 _OF_PHASE = LazyRegex(r"(?i)(?:train|val|valid|test|eval|dev)_[a-z]\w{0,30}")
 _BEFORE_PHASE = frozenset({"", "|", ":", ",", INT})

@@ -12,16 +12,18 @@ import re
 from functools import lru_cache, partial
 from pathlib import Path
 
+from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.learned.line_spellings import plain_spelling
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
 
 INT, FLOAT, TIME = "\x01", "\x02", "\x03"
+NUMBER = f"[{INT}{FLOAT}]"
 
 _NUMBERS = LazyRegex(
     # an index that a hyphen joins to a word, before the sign of a decimal, is part of the name: "part-2: 0.5"
-    r"(?<![A-Za-z0-9_.@])(?<![tT]op-)(?!(?<=[A-Za-z]-)\d{1,2} ?(?:[:=]|- ) {0,3}(?:-?\d{1,6}\.\d|-?[nN]a[nN]\b))("
+    r"(?<![A-Za-z0-9_.@])(?<![tT]op-)(?!(?<=[A-Za-z]-)\d{1,2}(?: ?(?:[:=]|- ) {0,3}(?:-?\d{1,6}\.\d|-?[nN]a[nN]\b)|_[A-Za-z]))("
     r"\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)?|\d{1,3}:\d\d(?::\d\d|:\d(?=\.))?(?:\.\d{1,6})?(?![\d:])(?: ?[AP]M\b)?"
     r"|[-+]?(?:(?!(?<=\[)\d{1,3},\d{3}\])[1-9]\d{0,2}(?:,\d{3}){1,5}(?!\d|,\d)(?:\.\d{1,6})?"
     r"|(?:\d{1,320}(?:\.\d{1,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?(?!\.#)|1\.#(?:IND|QNAN|INF)0{0,12}"
@@ -151,3 +153,19 @@ def in_english(text: str) -> str:
 
 _JOINED = LazyRegex(r" {1,3}_ {0,3}|_ {1,3}")
 """What was one name stays one: ``dogrulama_kaybi``."""
+
+
+_ANOTHERS_BAR = LazyRegex(
+    r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/(?:\? \[[^\]\r\n]{0,60}\] ?(?=\S)|\d{1,9} \[[^\]\r\n]{0,200}\] ?(?=\d{4}-\d\d-\d\d[ T]))"
+)
+"""A bar behind which another writer went on: of unknown length, or before the time of a logger."""
+
+_CUT_BAR = LazyRegex(r"(?<=[\w.]), [\w/.-]{1,60}=[^\s,\[\]]{0,40}$")
+"""The last value of a bar that no bracket closes: the terminal was too narrow, and of the number stands its beginning."""
+
+
+def without_bar(text: str) -> str:
+    """A line without the bar that stands before what another writer printed, or the value at which a narrow terminal cut its bar."""
+    if ("/? [" in text or "it]2" in text or "s]2" in text) and (bar := _ANOTHERS_BAR.match(text)):
+        text = peel(text[bar.end() :]).text
+    return _CUT_BAR.sub("]", text) if "%|" in text else text

@@ -10,9 +10,9 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
 
 _AT = rf"(?:/(?:total|max|num)[ _]?\w{{0,12}})?[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|->|[=#\[(]|: ?[\[(=]){{0,2}}\s{{0,3}}[\"'#]?(?:{INT}\s?-\s{{0,4}})?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|%|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}])"
-_BEFORE = rf"(?:^|(?<=[\s\[\](|,{{;:\"'.<>/@{TIME}]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
+_BEFORE = rf"(?:^|(?<=[\s\[\](|,{{;:\"'.<>/@{TIME}])|(?<=---|===|\*\*\*|###))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
 _STEP = LazyRegex(
-    rf"(?i){_BEFORE}(?P<word>(?:completed |(?:global|local)[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
+    rf"(?i){_BEFORE}(?P<word>(?:completed |(?:global|local|current)[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
     rf"(?:total[ _](?:env[ _])?(?:time)?steps|time[ _]?steps?|steps?|iter(?:ation)?s?|it(?:e|r)?|n(?:um)?_updates|num_timesteps|n?updates?|up|(?<=global_)t|i(?= ?[=:] ?{INT} ?/)))(?:\.| at| n[or]\.?|(?<!s)_(?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
 )
 _BATCH = LazyRegex(
@@ -41,20 +41,29 @@ _IN_EPOCH = LazyRegex(
     rf"\[ ?(?P<epoch>{INT})(?:/{INT})? {{0,4}}\]\s{{0,3}}\[ {{0,2}}(?P<step>{INT}) {{0,4}}/ {{0,2}}(?P<total>{INT})\s{{0,2}}(?:\([^)]{{0,6}}\))?\]"
 )
 _BRACKETS = LazyRegex(
-    rf"^\s{{0,40}}\[ {{0,6}}(?:[Tt]rain(?:ing)?:? )?(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/ {{0,3}}(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)(?!\[[Ee]p)"
+    rf"^\s{{0,40}}\[ {{0,6}}(?:[Tt]rain(?:ing)?:? )?(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/ {{0,3}}(?P<total>{INT})(?:,? {{1,2}}\(?[{INT}{FLOAT}]%\)?)?)?\](?=:?\s{{0,3}}\S)(?!\[[Ee]p)"
 )
 _NUMBERED = LazyRegex(rf"\[{INT}\]:?\s{{1,3}}(?P<word>[A-Za-z]\w{{0,30}})")
 _LEADING = LazyRegex(
-    rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)(?= {{0,3}}\S)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
-    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} )?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|\u2502 {{1,4}}[itknjs] = (?P<step13>{INT})$|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|>(?P<step12>{INT}),(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
+    rf"^(?:(?:\s{{0,3}}[{INT}{FLOAT}]% )?\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)(?= {{0,3}}\S)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| = [{INT}{FLOAT}]%| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
+    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} {{1,2}})?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|\u2502 {{1,4}}[itknjs] = (?P<step13>{INT})$|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|>(?P<step12>{INT}),(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
 )
 _RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
 _OF_BEST = LazyRegex(r"(?i)\(best[^()]{0,40}$")  # when the best was: "PSNR: 28.5 (Best: 29.5 @epoch 7)"
 _IN_PARENTHESES = LazyRegex(rf"\]\((?P<step>{INT})/(?P<total>{INT})\)")
 _SAMPLES = LazyRegex(
-    rf"(?i)\bepoch: ?{INT} {{1,2}}\[ {{0,2}}{INT}/ {{0,2}}{INT} ?\( {{0,2}}{INT}%\)\]|(?:^|\) )(?:after|progress) {INT} (?:sequences|utterances|sentences|frames)\b"
+    rf"(?i)\bepoch: ?{INT} {{1,2}}\[ {{0,2}}{INT}/ {{0,2}}{INT} ?\( {{0,2}}{INT}%\)\]|(?:^|\) )progress {INT} (?:sequences|utterances|sentences|frames)\b"
 )
+# Samples that the run has come to, which is all that some programs count.
+_SEEN = LazyRegex(
+    rf"(?i)(?:^|\) |- )(?:after|processed|done) \[?(?P<at1>{INT})\]? (?:sequences|utterances|sentences|frames|pairs|samples|examples|words|documents)\b"
+    rf"|^\s{{0,8}}(?:instance|example|sample|sentence|word) ?[:=] {{0,3}}(?P<at2>{INT})(?=[;,|])"
+)
+_NUMBER_OF = LazyRegex(
+    rf"(?i)^\W{{0,8}}number of (?P<word>iterations?|(?:time)?steps|updates) {{0,3}}[:=] {{0,3}}(?P<at>{INT})(?=[ ,;|]{{1,4}}[A-Za-z][\w ]{{0,30}}[:=] {{0,3}}{FLOAT})"
+)
+"""How many of them there were, where a row goes on behind it: ``Number of iteration : 500 CIDEr : 0.5``."""
 _BATCHES = LazyRegex(
     rf"(?i)^train\w{{0,8}}: ?(?P<epoch>{INT}) \[ {{0,2}}(?P<step>{INT})/ {{0,2}}(?P<total>{INT}) ?\( {{0,2}}{INT}%\)\]"
 )
@@ -237,6 +246,8 @@ MIN_ROW = 12
 def _other_form(text: str) -> re.Match[str] | None:
     return (
         _BRACKETS.match(text)
+        or _NUMBER_OF.match(text)
+        or _SEEN.search(text)
         or _BATCHES.match(text)
         or _LEADING.match(text)
         or _IN_PARENTHESES.search(text)

@@ -17,18 +17,16 @@ _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|(?:rn|ain|al|est)_[a-z]{2,8} {1,3}\d|\d\.\d{1,12}f-?\d|, \d{1,3}: -?\d|[Tt]rain(?:ing)?[:=] {0,4}-?[\dn]|[tT]ensor[(:]|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|[(\[]'?(?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
-    r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|\((?:last |over )?\d{1,6} [a-z]|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
+    r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|(?:last|past|previous) \d{1,6} [a-z]{4,10}\)? {0,3}[:=]|\((?:last |over )?\d{1,6} [a-z]|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|\d(?<=[ .]\d) ?[:=] ?\d?\.\d|\d(?<=[ .]\d\d) ?[:=] ?\d?\.\d|of (?:the )?best |oss: [a-z]|oss (?:\[|of )\d"
-    r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d|set as:? {1,2}\d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr|mae|MAE|mse|MSE|snr|SNR|sim|SIM|dice|auc|AUC| is)(?: ?- ?)?\d|---:? {0,3}-?\d|===:? {0,3}-?\d|\d(?:step|iter|epoch)(?=[:,;| ])|-> (?:(?<=[\d%] -> )|(?<=[\d%] --> ))-?\d|cur metric, [a-z]|ain \d{3,6} -?\d\.\d{3,12}e|\](?: - \| {0,9}\d| (?<=[a-zA-Z]\] )[a-z]\w{0,20} -?\d{1,9}\.\d)|%WER \d|\) (?<=\d\) )(?:INFO|WARNING|DEBUG): |\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
+    r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d|set as:? {1,2}\d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch(?:[,:;|]|s  )"
+    r"|ort \(\d|fail \d|ank-?\d|^[a-zA-Z]{3,10}[,:|] {0,2}\d{1,9}/\d|\)\.(?<=\w\(\)\.)[a-z]"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr|mae|MAE|mse|MSE|snr|SNR|sim|SIM|dice|auc|AUC| is)(?: ?- ?)?\d|---:? {0,3}-?\d|===:? {0,3}-?\d|\d(?:step|iter|epoch)(?=[:,;| ])|-> (?:(?<=[\d%] -> )|(?<=[\d%] --> ))-?\d|cur metric, [a-z]|ain \d{3,6} -?\d\.\d{3,12}e|\](?: - \| {0,9}\d| (?<=[a-zA-Z]\] )[a-z]\w{0,20} -?\d{1,9}\.\d)|%WER \d|\) (?<=\d\) )(?:INFO|WARNING|DEBUG): |\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) \[?(?:-?\d{1,12}\.\d|[nN]a[nN]|inf)| of epoch \d|, \.\d|- {1,3}\d{1,9}\.?\d{0,9} \([am]|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
 _EMPHASIS = LazyRegex(rf"(?<![\w*)\]])(\*{{1,2}})({NUMBER}%?)\1(?![\w*])")
 """Numbers that somebody made bold in what was a log."""
-_OVER_SAMPLES = LazyRegex(rf"(?<=[:=] )({NUMBER}%?) \\?\* \d{{1,12}}(?=;)")
-"""CNTK prints a mean and the samples that it is of: ``ce = 2.25 * 5000; errs = 88.5% * 5000;``."""
-_SCORED = LazyRegex(r"\bScore(?= at iteration \d{1,12} is )")
 _TUPLES = LazyRegex(
     rf"^\W{{0,4}}\((?P<names>[a-z]\w{{0,20}}(?:, \w{{1,30}}){{1,7}})\) = \((?P<values>{NUMBER}(?:, {NUMBER}){{1,7}})\)$"
 )
@@ -117,7 +115,7 @@ _POINT_AHEAD = LazyRegex(r"(?<=[:=])(\s{0,3})\.(?=\d{1,9}\.\d)")
 _NUMBERED_CLASS = LazyRegex(r"(?i)^(\W{0,8}(?:class|category))(?: #?|: ?|#)(\d{1,4})(?=[\s:,|-]{1,20}[a-z])")
 """The number of a class belongs to the names of its line."""
 _PERCENT_FIRST = LazyRegex(r"(?<=[:=] )%(\d{1,3}(?:\.\d{1,8})?)(?![\w%]|\.\d)")
-_EPOCH_BEHIND = LazyRegex(r"(?<![\w.])(\d{1,6}) epoch(?=[,:;|] )")
+_EPOCH_BEHIND = LazyRegex(r"(?:(?<![\w.])(\d{1,6}) epoch(?=[,:;|] )|^\W{0,8}(\d{1,6}) epochs(?= {2,9}\w))")
 _IN_TURN = LazyRegex(rf"(?:^|(?<=,))([A-Za-z]\w{{0,30}}),(?={NUMBER}(?:,|$))")
 _ENCLOSED = LazyRegex(
     rf"(?<![\w./])([A-Za-z][\w/-]{{1,30}})(?:\(({NUMBER})\)|<({NUMBER})>|\{{({NUMBER})\}}|\[ {{0,8}}({NUMBER})\](?! {{0,2}}[:=]))(?![\w(])"
@@ -129,7 +127,7 @@ _OVER_EPISODES = LazyRegex(
     r"(?i)\b(?:eval(?:uation)?|test)\w{0,3} (?:over|on) \d{1,6} (?:episodes|games|rollouts) ?[:=]? {0,3}(?=[-+\d])"
 )
 _OVER_LAST = LazyRegex(
-    r"(?i)(?<=[a-z]) \(?(?:over|of|in) (?:the )?(?:last|past) \d{1,6} (?:episodes|games|rollouts)\)?(?= {0,3}[:=])"
+    r"(?i)(?<=[a-z]) \(?(?:(?:over|of|in|for) )?(?:the )?(?:last|past|previous) \d{1,6} (?:episodes|games|rollouts|batches|steps|iterations|updates|epochs)\)?(?= {0,3}[:=])"
 )
 _OVER_SOME = LazyRegex(
     r"(?<=[a-z]) {0,2}\((?:over |of |last |past )?\d{1,6} (?:[a-z]{2,11}s|ep|episode|game)\)(?= {0,3}[:=]| {1,3}[-+]?\d)"
@@ -162,7 +160,6 @@ _EPOCH_ALONE = LazyRegex(
 )
 _OF_R = LazyRegex(r'^\[\d{1,4}\] "(.{1,2000})"\s{0,3}$')
 _SCALED = LazyRegex(r"(?<![\w.])(\d{1,9}(?:\.\d{1,3})?)(k?)it/(\d{1,9}(?:\.\d{1,3})?)(k?)it(?= \[)")
-_ROUND = LazyRegex(rf"\bfit progress: \((\d{{1,9}}), (?={NUMBER}, \{{)")
 _LEADERS = LazyRegex(
     rf"(?<![\w./])([A-Za-z][\w/-]{{0,30}}(?: [A-Za-z][\w/-]{{0,30}}){{0,3}}) ?(?:\.{{2,60}}[: ]{{0,3}}(?={NUMBER}(?![\w.]))|:?(?:-{{3,60}}|={{3,60}}):? {{0,3}}(?=-?\d{{1,12}}\.\d{{1,20}}(?![\w.-])))"
 )
@@ -183,7 +180,7 @@ _PHASE_BEHIND = LazyRegex(
     rf"\b([A-Za-z][a-z]{{1,20}}(?: [a-z]{{1,20}}){{0,2}}) ?[(\[]'?(train(?:ing)?|{_HELD_OUT}|held[ -]out)'?[)\]] ?[:=]? {{0,3}}(?={NUMBER}(?![\w.]))"
 )
 _TOLD = LazyRegex(
-    r"\b(loss|accuracy|error|perplexity|reward|score|dice|f1) (?:of|was) (?=(?:-?\d{1,12}\.\d|nan|inf))"
+    r"(?i)\b(loss|accuracy|error|perplexity|reward|score|dice|f1) (?:of|was) (?=\[?(?:-?\d{1,12}\.\d|nan|inf))"
 )
 _TOLD_OF_EPOCH = LazyRegex(
     rf"^(.{{0,60}}?)\b((?:[a-z]{{1,20}} ){{0,3}}loss) of epoch (\d{{1,9}}) (?:is|was) (?={NUMBER})"
@@ -207,7 +204,9 @@ _SHARE_OF_PHASE = LazyRegex(
 _TWO_SPACED = LazyRegex(
     rf"(?i)(?<![\w/.])(train|trn|{_HELD_OUT})[ :=]{{1,3}}(-?\d{{1,9}}\.\d{{1,12}})(?: {{1,3}}| ?/ ?)(-?\d{{1,9}}\.\d{{1,12}})(?: {{1,3}}|[,;|] ?|$)(?=[a-z]|$)"
 )
-_PART_OF_PHASE = LazyRegex(rf"(?<![\w/.])(trn|train|{_HELD_OUT})_([a-z]{{2,8}})(?= {{1,3}}{NUMBER} [a-z])")
+_PART_OF_PHASE = LazyRegex(
+    rf"(?<![\w/.])(trn|train|{_HELD_OUT})_([a-z]{{2,8}})(?= {{1,3}}{NUMBER} [a-z]\w{{0,20}}(?! {{1,3}}[-+\d])(?!\w))"
+)
 _POWER = LazyRegex(r"(?<![\w.])([-+]?\d{1,9}\.\d{1,12})f(-?\d{1,2})(?![\w.])")
 """A number of single precision as Julia prints it: ``0.5f0``, ``1.0f-5``."""
 _OF_NUMBERED = LazyRegex(
@@ -338,9 +337,8 @@ def plain_spelling(text: str) -> str:
         text = _OF_GENERATION.sub(r"\1 fitness: ", text)
     if _ODD.search(text) is None:
         return text
-    text = _OVER_SAMPLES.sub(r"\1", _EMPHASIS.sub(r"\2", text))
-    text = _POWER.sub(r"\1e\2", text)
-    text = _SUM.sub(_of_terms, _SCORED.sub("loss", text))
+    text = _POWER.sub(r"\1e\2", _EMPHASIS.sub(r"\2", text))
+    text = _SUM.sub(_of_terms, text)
     if text.endswith(")") and ") = (" in text:  # what Julia shows of a tuple
         text = _TUPLES.sub(_each, _CALL.sub("", text))
     if len(_ENCLOSED.findall(text)) > 1:  # a single one is a call
@@ -355,7 +353,6 @@ def plain_spelling(text: str) -> str:
     text = _NUMBER_FIRST.sub(r"\1\3 \2", text)
     text = _THRESHOLD.sub(_in_percent, _OVER_EPISODES.sub("eval reward: ", text))
     text = _SCALED.sub(_in_ones, text)
-    text = _ROUND.sub(r"round: \1, eval loss: ", text)
     text = _OLD_TUPLE.sub(r"\1 \2", _OLD_STRING.sub("", text))
     text = _PARTS.sub(lambda m: _PART.sub(_of_loss, m[0]), text)
     text = _TENSOR.sub(r"\1", _CALLED.sub(r"\1 = ", _SHOWN.sub(r"\1", text)))
@@ -369,7 +366,9 @@ def plain_spelling(text: str) -> str:
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
         text = _COMMA.sub(r"\1.\2", text)
     text = _SCORE_AT.sub(_at, _NUMBERED_CLASS.sub(r"\1_\2", text))
-    text = _EPOCH_BEHIND.sub(r"epoch \1", _PERCENT_FIRST.sub(r"\1%", _POINT_AHEAD.sub(r"\1", text)))
+    text = _EPOCH_BEHIND.sub(
+        lambda m: f"epoch {m[1] or m[2]}", _PERCENT_FIRST.sub(r"\1%", _POINT_AHEAD.sub(r"\1", text))
+    )
     text = _STROKE.sub(", ", _LISTED_NAMES.sub(_each, _NAMES_FIRST.sub(_each, text)))
     text = _RATE_TO.sub(_rate_of, text) if " to " in text or " as" in text else text
     text = _ON_PHASE.sub(r"\g<phase> \g<name>: ", _GOT.sub(r"accuracy: \1", text))
@@ -383,14 +382,16 @@ def plain_spelling(text: str) -> str:
 
 def _of_programs(text: str) -> str:
     """A row of a single program as it means it."""
-    if not (text.startswith("train ") or any(mark in text for mark in _OF_PROGRAMS)):
+    if not (text.startswith("train ") or _OF_PROGRAMS.search(text)):
         return text
     from analyzer.ingest.text.rows.learned.program_spellings import plain_of_programs  # noqa: PLC0415  (few logs hold one)
 
     return plain_of_programs(text)
 
 
-_OF_PROGRAMS = ("%WER ", "] - |", "cur metric", ") INFO: ", ") WARNING: ", ") DEBUG: ")
+_OF_PROGRAMS = LazyRegex(
+    r"\* \d{1,12};|Score at iter|ogress: \(\d|^[a-z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\(\)\.[a-z]|report \(\d|\. Bit fail \d|ank-?\d{1,2} {0,3}[:=]|%WER |\] - \||\.5R: | \([am]|cur metric|\) (?:INFO|WARNING|DEBUG): "
+)
 """What rows of single programs hold."""
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
+from analyzer.ingest.text.rows.learned.line_masks import INT, NUMBER, TIME
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, names_memory, read_name
 
-_NUMBER = f"[{INT}{FLOAT}]"
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
-RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
+RATED = LazyRegex(rf"(?P<value>{NUMBER}){_RATE}")
 BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
 
 
@@ -26,6 +25,6 @@ def names_the_next(text: str, rated: re.Match[str]) -> bool:
 
 LONGEST_WORD = 40
 """Characters before a number in which the word is sought that names it."""
-_OWN_NUMBER = LazyRegex(rf"\s{{1,3}}{_NUMBER}(?! ?[A-Za-z]\w{{0,20}}/)")
+_OWN_NUMBER = LazyRegex(rf"\s{{1,3}}{NUMBER}(?! ?[A-Za-z]\w{{0,20}}/)")
 """Behind a rate, a number that no further rate claims."""
 _WORD_BEFORE = LazyRegex(r"(?:^|[^\w/])(?P<name>[A-Za-z][\w/]*)\s{1,3}$")

@@ -7,6 +7,10 @@ import re
 from analyzer.lazy_regex import LazyRegex
 
 _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
+_OVER_SAMPLES = LazyRegex(rf"(?<=[:=] )({_NUMBER}%?) \\?\* \d{{1,12}}(?=;)")
+"""CNTK prints a mean and the samples that it is of: ``ce = 2.25 * 5000; errs = 88.5% * 5000;``."""
+_SCORED_AT = LazyRegex(r"\bScore(?= at iteration \d{1,12} is )")
+_ROUND = LazyRegex(rf"\bfit progress: \((\d{{1,9}}), (?={_NUMBER}, \{{)")
 _OF_VOICES = LazyRegex(
     rf"^\[ INFO : [\d-]{{10}} [\d:,.]{{8,16}} \] - \| {{0,9}}(\d{{1,6}})\| {{0,9}}(\d{{1,9}})\| {{0,9}}({_NUMBER})\| {{0,9}}({_NUMBER})\| {{0,9}}({_NUMBER})\| {{0,9}}({_NUMBER})\|\s{{0,3}}$"
 )
@@ -23,8 +27,32 @@ _SEARCHED = LazyRegex(
     r"^train (\d{3,6}) (-?\d\.\d{3,12}e[-+]\d\d|nan) (\d{1,3}\.\d{3,12}) (\d{1,3}\.\d{3,12})\s{0,3}$"
 )
 """A row of DARTS and of the searches that were made of it, which name none of loss, top 1 and top 5: ``train 050 6.25e+00 1.5 6.5``."""
+_RECALLED = LazyRegex(r"(?<= )\.(\d{1,2})R(?=: )")
+"""The share of boxes that Darknet found at an overlap: ``.5R: 0.25``."""
+_RANGE = LazyRegex(
+    rf"\b([A-Za-z][\w.-]{{1,40}})\s{{0,9}}[:=]\s{{0,4}}({_NUMBER}) {{1,3}}- {{1,3}}({_NUMBER}) \((?:ave|avg|mean)[:=]? {{0,4}}({_NUMBER})\)"
+)
+"""The ends of some values before their mean: ``Reward: 1.5 - 9.5 (ave: 4.5)``."""
 _CURRENT = LazyRegex(r"\bcur metric, (?=[a-z]\w{1,20}: )")
 """What an evaluation of PaddleOCR measured, beside the best so far."""
+
+_REPORTED = LazyRegex(
+    rf"^.{{0,160}}?\bAccuracy report \((\d{{1,6}})\) ({_NUMBER}) \d{{1,9}} \d{{1,9}}\s{{0,40}}$"
+)
+"""What kraken scores behind the bar of each stage: accuracy, characters and errors."""
+_FAILED = LazyRegex(r"(?<=\. )Bit fail (?=\d{1,9}\.\s{0,4}$)")
+"""Outputs that FANN counts as wrong."""
+_MATCHED = LazyRegex(
+    r"(?i)(?:\bCMC curve, )?(?<![\w-])rank-?(\d{1,2}) {0,3}[:=] {0,3}(?=\d{1,3}\.\d{1,4} ?%)"
+)
+"""The curve of matches by which programs of re-identification are judged: ``CMC curve, Rank-5  :92.5%``."""
+
+_OF_PHASE = LazyRegex(
+    rf"^(train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev) ?[,:|] {{0,2}}(\d{{1,9}}/\d{{1,9}}) ?[,:| ] ?({_NUMBER})\s{{0,4}}$"
+)
+"""A number that is told by its phase and its batch alone: ``test, 9/90, 2.5``."""
+_CHAINED = LazyRegex(r"(?<=\w)\(\)\.([a-z]\w{1,40})\(\(?\w{0,30}\)?\)(?= ?[:=] ?[-+\d])")
+"""A call that names what it gave: ``Score().of((network)):9.5``."""
 
 
 def plain_of_programs(text: str) -> str:
@@ -38,14 +66,32 @@ def plain_of_programs(text: str) -> str:
     ('step 050, train loss: 6.250000e+00, train top1: 1.500000, train top5: 6.500000', 'train 050 6.250000e+00 6.500000 1.500000')
     >>> plain_of_programs("9/90 [9:12, 3it/s]2026-01-01 04:05:47,255 (gan:333) INFO: loss = 0.5"), plain_of_programs("(gan:333) loss = 0.5")
     ('9/90 [9:12, 3it/s] loss = 0.5', '(gan:333) loss = 0.5')
+    >>> plain_of_programs("Obj: 0.5, .5R: 0.25, .75R: -nan"), plain_of_programs("Reward : 1.5 -  9.5 (ave:  4.5), n: 2")
+    ('Obj: 0.5, R_5: 0.25, R_75: -nan', 'Reward: 4.5, min_Reward: 1.5, max_Reward: 9.5, n: 2')
+    >>> plain_of_programs("stage 3/9  |  90/90  Accuracy report (3) 0.75 9000 2250"), plain_of_programs("Current error: 0.5. Bit fail 9.")
+    ('round: 3, val accuracy: 0.75', 'Current error: 0.5. bit_fail: 9.')
+    >>> plain_of_programs("CMC curve, Rank-5  :92.5%"), plain_of_programs("rank-5: 3 workers")
+    ('cmc5: 92.5%', 'rank-5: 3 workers')
+    >>> plain_of_programs("test, 9/90, 2.5"), plain_of_programs("train 9/90 400"), plain_of_programs("#3 Score().of((net)):9.5")
+    ('[9/90] test: 2.5', 'train 9/90 400', '#3 Score.of:9.5')
     >>> plain_of_programs("cur metric, acc: 0.5, fps: 9.5")
     'eval metric, acc: 0.5, fps: 9.5'
     """
     text = _LOGGED.sub(" ", text) if "it/s]" in text else text
-    text = _SCORED_WORDS.sub(_of_words, text)
+    text = _OVER_SAMPLES.sub(r"\1", _SCORED_AT.sub("loss", text))
+    text = _SCORED_WORDS.sub(_of_words, _ROUND.sub(r"round: \1, eval loss: ", text))
     text = _OF_VOICES.sub(r"epoch: \1, batch: \2, lr: \3, margin: \4, loss: \5, accuracy: \6%", text)
     text = _CURRENT.sub("eval metric, ", text) if "cur metric" in text else text
+    text = _REPORTED.sub(r"round: \1, val accuracy: \2", _FAILED.sub("bit_fail: ", text))
+    text = _RECALLED.sub(r"R_\1", _MATCHED.sub(r"cmc\1: ", text))
+    text = _RANGE.sub(r"\1: \4, min_\1: \2, max_\1: \3", text)
+    text = _CHAINED.sub(r".\1", _OF_PHASE.sub(_of_a_phase, text))
     return _SEARCHED.sub(_of_search, text)
+
+
+def _of_a_phase(match: re.Match[str]) -> str:
+    """A decimal behind a phase and a batch, by the name of the phase; a whole number counts something."""
+    return match[0] if match[3].isdecimal() else f"[{match[2]}] {match[1]}: {match[3]}"
 
 
 def _of_words(match: re.Match[str]) -> str:

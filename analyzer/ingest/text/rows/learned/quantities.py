@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import count
+
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP
 from analyzer.ingest.text.rows.learned.asides import OF_EPOCH
-from analyzer.ingest.text.rows.learned.line_fields import Field, is_time, telling
+from analyzer.ingest.text.rows.learned.line_fields import CELLS, Field, is_time, telling
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_phases import floats
 from analyzer.ingest.text.rows.learned.line_places import Place
@@ -72,33 +75,61 @@ def as_held_out(name: str) -> str:
     return f"val_{'_'.join(words_of(name)) if parted else name.lower()}"
 
 
+def further_name(name: str, taken: Iterable[str]) -> str:
+    """A name with the number of the part of a row that it is of.
+
+    >>> further_name("w", {"w", "w_2"})
+    'w_3'
+    """
+    return next(further for at in count(2) if (further := f"{name}_{at}") not in taken)
+
+
 _WORD = LazyRegex(r"[A-Za-z][A-Za-z_]+")
 
 
 def with_company(piece: str, fields: list[Field], known: list[Field], place: Place) -> list[Field]:
-    """Beside a quantity, and beside any other decimal in a row that begins with its counter, each decimal behind a sign is printed for its course, whatever it is called: a loss named ``loss_id``, a momentum."""
-    decimals = floats(piece)
-    counted = bool(place) and not _WORD.search(piece[: place.start])
-    if not any((found.signed and is_sign(found.name)) or is_score(found.name) for found in known) and not (
-        counted and any(found.signed and found.slot in decimals for found in known)
-    ):
+    """Beside a quantity, and beside any other decimal in a row that begins with its counter, each decimal behind a sign or in a cell of its own is printed for its course, whatever it is called: a loss named ``loss_id``, a momentum."""
+    decimals, own = floats(piece), _in_cells(piece, fields)
+    told = [found for found in known if found.slot in own and found.slot in decimals]
+    counted = bool(place) and (not _WORD.search(piece[: place.start]) or len(told) >= PAIRS_OF_A_ROW)
+    shown = any((found.slot in own and is_sign(found.name)) or is_score(found.name) for found in known)
+    if not shown and not (counted and told):
         return known
     return [
         found
         for found in fields
         if found in known
         or (
-            found.signed
+            found.slot in own
             and found.slot in decimals
             and not (
                 (
-                    (len(found.name) > 1 or found.name.islower())
+                    not (found.name.isupper() and (len(found.name) == 1 or found.name in _NO_CLOCKS))
                     and _CLOCKS & set(_ends_of(telling(words_of(_OF_EPOCH.sub("", found.name)))))
                 )
                 or is_time(found)
             )
         )
     ]
+
+
+def _in_cells(piece: str, fields: list[Field]) -> set[int]:
+    """The numbers that a sign or the edges of a cell give to the name before them: ``loss 0.5 | id_loss 8.25 |``."""
+    ends = [at for at, sign in enumerate(piece) if sign in {INT, FLOAT, TIME}]
+    return {
+        found.slot
+        for found in fields
+        if found.signed
+        or (
+            piece[: found.start].rstrip(" ")[-1:] in _EDGES
+            and piece[ends[found.slot] + 1 :].lstrip(" ")[:1] in _EDGES
+        )
+    }
+
+
+_EDGES = frozenset({"", *CELLS})
+_NO_CLOCKS = frozenset({"WALL"})
+"""Terms of a loss that are called after the edge of what is modelled."""
 
 
 def _ends_of(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Learnable, LogLine, LogState
-from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.epochs_again import is_bare_heading
 from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP, EpochCounter, EpochStarts
 from analyzer.ingest.text.rows.learned.asides import OF_EPOCH, without_asides
@@ -24,6 +23,7 @@ from analyzer.ingest.text.rows.learned.bare_rows import (
     BARE_NAMES,
     BARE_ROWS,
     BARE_WORDS,
+    WORDED_ROWS,
     WORDS_BESIDE_BOTH,
     BareRows,
     measures,
@@ -33,7 +33,7 @@ from analyzer.ingest.text.rows.learned.bare_rows import (
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_fields import names_time
-from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask, without_bar
 from analyzer.ingest.text.rows.learned.line_phases import (
     TRAINING_HEADING,
     heads_evaluation,
@@ -88,12 +88,6 @@ IDLE_LINES = 1_000
 """Lines of one wording of which none was read: no further one is asked for."""
 
 _BEGINS_NUMBER = frozenset("0123456789-+.")
-_OPEN_BAR = LazyRegex(r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/\? \[[^\]\r\n]{0,60}\] ?(?=\S)")
-"""A bar of unknown length, behind which another writer went on."""
-
-_CUT_BAR = LazyRegex(r"(?<=[\w.]), [\w/.-]{1,60}=[^\s,\[\]]{0,40}$")
-"""The last value of a bar that no bracket closes: the terminal was too narrow, and of the number stands its beginning."""
-
 _BESIDE_BEST = LazyRegex(r"(?i)[\w)%]\W{1,12}best[ _-]?[a-z]")
 """Behind other values of a row, the best of one so far: ``Loss: 0.5, mIoU: 0.25, Best_mIoU: 0.5``."""
 
@@ -178,11 +172,7 @@ class TemplateRows(Learnable):
 
     def _unwrapped(self, line: LogLine) -> str:
         """The text of a line; if the line before it broke off after a name, together with that."""
-        text = line.text[:MAX_CHARACTERS]
-        if "/? [" in text and (bar := _OPEN_BAR.match(text)):
-            text = peel(text[bar.end() :]).text
-        if "%|" in text:
-            text = _CUT_BAR.sub("]", text)
+        text = without_bar(line.text[:MAX_CHARACTERS])
         if self._columns is not None:
             under = line.number - self._columns[0] <= HEADING_LINES
             text, self._columns = (
@@ -448,8 +438,21 @@ class TemplateRows(Learnable):
         if not known and row.told and not row.words:
             return self._named_alone(template, values, line, log)
         kept = values if row.sure or (row.told and not row.words) else known
-        self.rows += (written := self._bare.add(row, known, kept, line, log, rows=self.rows))
-        return written > 0
+        worded = self._often_worded(template, row, known, kept, line, log)
+        self.rows += (written := 0 if worded else self._bare.add(row, known, kept, line, log, rows=self.rows))
+        return worded or written > 0
+
+    def _often_worded(
+        self, template: Template, row: WordedRow, known: dict[str, float], values: dict[str, float], line: LogLine, log: LogState
+    ) -> bool:  # fmt: skip
+        """A line of more words than a row has is one where its wording came often enough with other numbers."""
+        if row.words <= BARE_WORDS or not row.told or _all_whole(values):
+            return False
+        same = bool(template.waiting) and template.waiting[-1][1] == values
+        beside = bool(self.rows or log.has_points)
+        if same or not self._bare.is_course(tuple(sorted(known)), known, row, alone=beside):
+            return False
+        return self._once_seen(template, values, Where(log.step), line, log, WORDED_ROWS)
 
     def _named_alone(
         self, template: Template, values: dict[str, float], line: LogLine, log: LogState

@@ -46,16 +46,22 @@ RISING = "number"
 LEAP = 1000.0
 """One row among ten and more at a thousand times what the others are worth: scores are bounded and counts do not leap, losses do."""
 
+BEHIND = 3
+"""A number with the batch and the epoch behind it."""
+
 MAX_DIGITS = 12
 MAX_ROWS = 100_000
 """Rows that are kept in mind."""
 
 COLUMNS = LazyRegex(
-    rf"(?i)^\s{{0,2}}(?:(?P<word>(?:[a-z][a-z-]{{1,11}} )?[\[(]?(?:epoch|iter|iteration|step)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
-    rf"(?: ?[:,;|]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?\[?\s{{0,2}}{FLOAT}(?:(?:[,;\s]| \|)\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT}(?:[,;\s]\s{{0,8}}{FLOAT})?)?[,;]?\s{{0,2}}\]?$"
+    rf"(?i)^(?::\s{{1,8}}|\s{{0,2}})(?:(?P<word>(?:[a-z][a-z-]{{1,11}} )?[\[(]?(?:epoch|iter|iteration|step|round)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
+    rf"(?: ?[:,;|]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?\[?\s{{0,2}}{FLOAT}(?:(?:[,;\s]| \|)\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT}(?:[,;\s]\s{{0,8}}[{INT}{FLOAT}])?)?[,;]?\s{{0,2}}\]?$"
 )
 RIGHT = LazyRegex(rf"(?i)^\s{{0,2}}epoch[ :#]{{1,3}}{INT} ?[:,] {{0,3}}{INT} ?/ ?{INT}$")
 """How many of a test set an epoch got right, and nothing else: ``Epoch 3: 9280 / 10000``."""
+
+_HISTORY = LazyRegex(r"\bHistory \((?P<name>loss|accuracy), (?:distributed|centralized)\):$")
+"""Above the loss of each round of a federated training."""
 
 
 class UnnamedColumns:
@@ -70,7 +76,9 @@ class UnnamedColumns:
 
     def head(self, text: str) -> None:
         """Note a line without a number; it may name the numbers below it."""
+        history = _HISTORY.search(text)
         name = trimmed(text.strip()[:-1].rstrip(), most=1) if text.rstrip().endswith(":") else ""
+        name = history["name"] if history else name
         if name and not self._rows and (is_score(name) or read_name(name).quantity in {"loss", "accuracy"}):
             self._name = name
 
@@ -85,6 +93,8 @@ class UnnamedColumns:
         values = [value for n in numbers if not n.isdecimal() and (value := parse_number(n)) is not None]
         first = next((at for at, number in enumerate(numbers) if not number.isdecimal()), len(numbers))
         counters = tuple(int(number) for number in numbers[:first] if len(number) <= MAX_DIGITS)
+        if not counters and len(numbers) == BEHIND and all(map(str.isdecimal, numbers[1:])):
+            counters = (int(numbers[2]), int(numbers[1]))  # "0.5 100 3": batch and epoch stand behind
         if not counters and len(values) == 1 and len(self._alone) < MAX_ROWS:
             self._alone.append((values[0], line.detached()))
         like = not self._rows or [len(part) for part in self._rows[0][:2]] == [len(counters), len(values)]

@@ -15,7 +15,6 @@ from analyzer.ingest.text.rows.learned.line_fields import (
 from analyzer.ingest.text.rows.learned.line_masks import (
     FLOAT,
     INT,
-    TIME,
     Masked,
     counted,
     in_english,
@@ -32,9 +31,11 @@ from analyzer.ingest.text.rows.learned.line_phases import (
     phases_alone,
 )
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
+from analyzer.ingest.text.rows.learned.other_words import WORD, other_words
 from analyzer.ingest.text.rows.learned.quantities import (
     PLAIN,
     as_held_out,
+    further_name,
     is_sign,
     is_speed,
     of_a_class,
@@ -68,7 +69,9 @@ _CELLS = LazyRegex(rf"(?:, {{0,3}}[A-Za-z][\w/.@-]{{0,60}} {{1,3}}{FLOAT}(?=,|\s
 """So do commas around three pairs of a name and a decimal: ``task a, loss 7.3, loss_a 5.5, loss_b 1.8``."""
 
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
-_LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
+_LOSSES = LazyRegex(
+    rf"^Losses \{{|^\{{(?:'(?:ner|parser|tagger|textcat|tok2vec|spancat|morphologizer|lemmatizer|senter)': {FLOAT}(?:, |\}}$))+$"
+)  # spaCy: the losses of its components, by their names
 _HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv|h[eo]ld-?out)(?:set)?(?![\w/.])")  # fmt: skip
 _TRAINING = LazyRegex(r"(?i)\btrain")
 _NAMES_DATA = LazyRegex(
@@ -77,12 +80,12 @@ _NAMES_DATA = LazyRegex(
 _SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?!(?i:pass|epoch|step|iter)\b)(?=[A-Za-z][\w@./-]{{0,20}}(?: -|:)? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
 """How estimators, and loops over ImageNet, sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
 _NO_ROW = LazyRegex(
-    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on |s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class \w{1,60}(?:\(|: {0,3}$)|(?:max|average|total requested|delta) memory :  [\x01\x02] [kmgt]b$)"
+    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on |s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 ?%? {0,3}(?:$|[,;|\]])))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class \w{1,60}(?:\(|: {0,3}$)|(?:max|average|total requested|delta) memory :  [\x01\x02] [kmgt]b$)"
 )
 _BEST_ALONE = LazyRegex(
-    rf"(?i)^\W{{0,8}}(?:new )?best [\w ()@/.-]{{2,40}}?(?: so far)? ?[:=]?\s{{0,4}}{FLOAT} ?%?(?:[ ,]{{0,2}}\(?(?:at |in |@ ?)?(?:epoch|step)[ :=]{{0,2}}{INT}\)?)?\W{{0,3}}$"
+    rf"(?i)^\W{{0,8}}(?:new )?best[ _][\w ()@/.-]{{2,40}}?(?: so far)? ?[:=]?\s{{0,4}}{FLOAT} ?%?(?:,\s{{1,3}}best[ _][\w()@/.-]{{2,40}} {{0,9}}[:=]\s{{0,4}}{FLOAT} ?%?){{0,8}}(?:[ ,]{{0,2}}\(?(?:at |in |@ ?)?(?:epoch|step)[ :=]{{0,2}}{INT}\)?)?\W{{0,3}}$"
 )
-"""What tells the best of the rows before it, and nothing else: ``Best val acc: 0.5 (epoch 3)``."""
+"""What tells the best of the rows before it, and nothing else: ``Best val acc: 0.5 (epoch 3)``, ``Best_acc: 0.5, Best_ED: 0.25``."""
 _PAIR_ALONE = LazyRegex(rf"^\s{{0,8}}[A-Za-z][\w-]{{2,30}}\s{{1,30}}{FLOAT}\s{{0,8}}$")
 """A name and a number that have a line of their own: they need no sign."""
 _SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) (?!dict for global)")
@@ -91,7 +94,6 @@ _CODE = LazyRegex(
     # the layers of a model, of which some are called after what they measure: "3 | criterion | CrossEntropyLoss | 0"
     r"|^\s{0,3}\x01 {1,2}\| [\w.]{1,60} {1,2}\| [A-Z]\w{1,60} {1,2}\| "
 )
-_WORD = LazyRegex(r"[A-Za-z][A-Za-z_]+")
 _INDENTED = LazyRegex(r"^(?:\s{1,40}|[>|│└├ ]{1,12}\s)\S")
 # Words of home-made loops that mean something else in a tracker ("cost" in dollars)
 _HOME_NAMES = {
@@ -168,9 +170,11 @@ class Template:
 
 
 NOTHING = Template()
+_FINAL = LazyRegex(rf"(?i)^(\W{{0,4}}epoch\W{{1,6}}{INT}(?:/{INT})?\s{{0,3}}[|,:;-]\s{{0,3}})final (?=[a-z])")
+"""Behind the number of an epoch what it ended with is its own, and no memory of an earlier row: ``Epoch 3 | Final loss: 0.5``."""
 _ANY_WORD = LazyRegex(
-    r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|eer\b|dcf|\bdsc|hd95|snr|sdr|srcc|plcc|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
-    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|(?<!gpu[_ ])(?<!cuda[_ ])mem(?:ory)?\b|rss\b|\bram\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^ {0,8}[A-Za-z][\w-]{2,30} {1,30}\x01$|^(?:[\w ]{1,24}: {1,2})?[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
+    r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|eer\b|dcf|\bdsc|hd95|snr|sdr|srcc|plcc|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|cmc|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
+    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|(?<!gpu[_ ])(?<!cuda[_ ])mem(?:ory)?\b|rss\b|\bram\b|\bd_?1? ?[=:]|^\{'[a-z]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^ {0,8}[A-Za-z][\w-]{2,30} {1,30}\x01$|^(?:[\w ]{1,24}: {1,2})?[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
 )
 
 
@@ -181,7 +185,7 @@ def may_be_row(key: str) -> bool:
 
 def learn(masked: Masked) -> Template:
     """Work out what a wording says from one line of it."""
-    text = in_english(sorts(masked))
+    text = _FINAL.sub(r"\1", in_english(sorts(masked)).replace(" :: ", " | "))
     if glued := _GLUED.search(text):
         text = text[: glued.end() - 1]  # what another writer printed past the end of a bar has no place
     if columns := COLUMNS.match(text):
@@ -204,14 +208,14 @@ def learn(masked: Masked) -> Template:
         return template if any(row.sure and row.place for row in rows) else NOTHING
     if not rows:
         place = find_place(text)
-        words = _other_words(
-            text, place, [found for found in find_fields(text, place.used) if is_time(found)]
-        )
-        plural = place.step >= 0 and _MANY.search(text) is not None
+        words = other_words(text, place, [found for found in find_fields(text, place.used) if is_time(found)])
+        of_evaluator = place.epoch >= 0 and _OF_EVALUATOR.search(text) is not None
+        plural = place.step >= 0 and _MANY.search(text) is not None and not of_evaluator
+        most = MAX_HEADING_WORDS if _EVALUATES.match(text) is None else MAX_EVALUATION_WORDS
         if (
             place
             and not (place.samples or plural or _BATCHES_SET.match(text))
-            and words <= (MAX_HEADING_WORDS if _EVALUATES.match(text) is None else MAX_EVALUATION_WORDS)
+            and words <= (MAX_PROSE if of_evaluator else most)
             and not HELD_OUT_HEADING.match(text)
         ):
             template.heading = place
@@ -231,6 +235,10 @@ _BAR_ALONE = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[")
 _BATCHES_SET = LazyRegex(rf"(?i)^\W{{0,8}}batch(?:es)?\s{{0,3}}=\s{{0,3}}{INT}\W{{0,4}}$")  # how many, not which  # fmt: skip
 _MANY = LazyRegex(r"(?i)\b(?:steps|iters|iterations|updates|batches|number of|num|total|max|warmup)\b")
 _EVALUATES = LazyRegex(r"(?i)^\W{0,8}(?:eval(?:uat\w{1,3})?|valid\w{0,5}|test(?:ing)?)\b")
+_OF_EVALUATOR = LazyRegex(
+    rf"(?i)\bevaluat(?:ing|ion)\b.{{0,160}} (?:in|after) epoch {INT}(?: after {INT} steps)?:$"
+)
+"""Of which epoch an evaluation is, however many words it takes: ``Evaluating the model on sts-dev in epoch 2 after 500 steps:``."""
 MAX_HEADING_WORDS, MAX_EVALUATION_WORDS = 3, 5
 """Other words of a heading: "Step 100 per-step time" and "Train - Epoch 3" have them; "Evaluation on dev at Epoch 3. Step: 900" more."""
 
@@ -271,11 +279,11 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
     signed = sum(found.signed for found in fields)  # no prose tells as many decimals as it has words
     separated = signed > 0 or piece.count("|") >= STROKES_OF_A_ROW or _CELLS.search(piece) is not None
-    words = _other_words(without_the_rest(piece, fields), place, found_all)
+    words = other_words(without_the_rest(piece, fields), place, found_all)
     words -= len(_NAMES_DATA.findall(ahead)) if held_out else 0
     known = any(is_sign(name) or ((place or held_out) and is_score(name)) for name in names)
     wordy = words > (max(MAX_OTHER_WORDS, signed) if separated else MAX_OTHER_WORDS_UNSEPARATED)
-    begins = bool(place) and not _WORD.search(ahead[: place.start])
+    begins = bool(place) and not WORD.search(ahead[: place.start])
     if wordy and not (known and separated and begins and words <= MAX_PROSE):
         return None
     told = _PAIR_ALONE.match(piece) is not None or any(
@@ -366,14 +374,10 @@ def _values(fields: list[Field]) -> list[Value]:
         if entry.unit and not _fits(canonical, entry.unit):
             continue
         value, old = Value(entry.slot, name, entry.unit, entry.over), found.get(canonical)
-        if (
-            old is not None
-            and canonical not in METRICS
-            and not read_name(name).quantity
-            and value.name == old.name
-        ):
-            value = value._replace(name=f"{name}_2")  # of two parts of a row that call it alike
-            found.setdefault(value.name, value)
+        if old is not None and canonical not in METRICS and not read_name(name).quantity:
+            # of several parts of a row that call it alike
+            value = value._replace(name=further_name(name, found))
+            found[value.name] = value
             continue
         if old is not None:
             value, old = (value, old) if _plainer(name, old.name) else (old, value)
@@ -440,31 +444,6 @@ def _fits(canonical: str, unit: str) -> bool:
     return unit in {"%", "s", "ms", "MB", "GB", "MiB", "GiB"}
 
 
-def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> int:
-    """Words of a line that belong to no pair of name and number."""
-    text = _OF_PRINTING.sub("", _PATHS.sub("", text))
-    position, between = 0, list[str]()
-    for match in _OTHER_PAIR.finditer(text):
-        between.append(text[position : match.start()])
-        position = match.end()
-    words = _WORD.findall(" | ".join([*between, text[position:]]))
-    count = sum(word.lower() not in _MEANS for word in words)
-    of_names = sum(found.more for found in fields or ())
-    return max(0, count - of_names) if place or fields else count
-
-
-_PATHS = LazyRegex(r"(?<!\w)(?:/[\w.@+-]{1,80}){2,20}/?")
-_OF_PRINTING = LazyRegex(
-    rf"\[(?:'[A-Za-z_]{{1,30}}',? ?){{1,20}}\]|\b(?:tensor|array)\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{{1,60}}|\b(?:INFO|DEBUG)\b"
-    rf"|\A\[\w{{1,30}}=[^\]{INT}{FLOAT}{TIME}]{{1,160}}\]"
-    rf"|(?<=[,;|(\[])\s{{0,3}}[{INT}{FLOAT}] ?[A-Za-z]{{1,9}}/[A-Za-z]{{1,9}}\b"
-)
-"""What a logger, the text of a tensor and a list of classes put around words and numbers; and rates, whose units are no words."""
-_OTHER_PAIR = LazyRegex(
-    rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?(?: (?:is|are|was)\b)?\s{{0,3}}[:=-]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}](?:\[\w{{1,8}}\]|[\w%/]{{0,12}})(?: [A-Za-z]{{1,9}}/\w{{1,9}}| (?:s|secs?|seconds|mins?|minutes|ms|hours?)\b)?"
-)
-
-
 def is_whole(place: Place, numbers: list[str]) -> bool:
     """Whether the numbers that say where a row stands are whole numbers that can be a step."""
     slots = [slot for slot in (place.step, place.total, place.epoch) if slot >= 0]
@@ -485,7 +464,7 @@ def read_values(row: WordedRow, numbers: list[str]) -> dict[str, float]:
         number = float("nan") if abs(number) == 2.0**63 else number  # what a NaN becomes as an integer
         if over >= 0:
             whole = parse_number(numbers[over])
-            if not whole or read_name(name).quantity != "accuracy":
+            if not whole or not (read_name(name).quantity == "accuracy" or words_of(name)[-1:] == ("rate",)):
                 continue
             number /= whole
         if unit:

@@ -38,7 +38,8 @@ _STEPS = ("total_timesteps", "timestepssofar", "totalenvinteracts", "num_timeste
 """Keys that say the step, the surest first; in small letters, without the name of their part."""
 
 _OTHER_COUNTERS = frozenset({"epoch", "episodes", "episode", "episodessofar", "epthisiter", "serial_timesteps", "nupdates", "samples", "time", "time_elapsed",
-                             "timeelapsed", "%_time_spent_exploring", "% time spent exploring"})  # fmt: skip
+                             "timeelapsed"})  # fmt: skip
+_EXPLORES = "%_time_spent_exploring"
 _NAMES = {
     "fps": "env_steps_per_second",
     "averageepret": "reward_mean",
@@ -130,7 +131,10 @@ class _Box:
         self._program = self._program or next(
             (p for mark, p in _PROGRAMS if name.lower().startswith(mark)), ""
         )
-        if plain in _STEPS or plain in _OTHER_COUNTERS:
+        if plain == _EXPLORES:  # how far the run is, and a course of its own
+            self.counts = True
+            self.values.setdefault(name, (number, line.detached()))
+        elif plain in _STEPS or plain in _OTHER_COUNTERS:
             self.counts = True
             if plain in _STEPS and 0 <= number < 1e15:
                 self._steps[plain] = int(number)

@@ -376,11 +376,11 @@ class _Table(WritesAtOnce):
     def _cells(self, text: str) -> dict[str, str] | None:
         """The cells of a row by the name of their column, None if the line is no row."""
         names = self._head.names
-        found = _CELLS.findall(text)
-        if len(found) == len(names) + 1 and ":" in found[-1]:
-            found.pop()  # how long it took, which the head does not name
-        if len(found) != len(names):
-            found = _WORDS.findall(text)  # numbers that grew into the gap between two columns
+        found = list[str]()
+        for parts in (_CELLS, _WORDS):  # numbers that grew into the gap between two columns are words
+            found = found if len(found) == len(names) else parts.findall(text)
+            if len(found) == len(names) + 1 and (":" in found[-1] or found[-1] == "h"):
+                found.pop()  # how long it took, or a mark, which the head does not name
         if len(found) != len(names) and "|" in text:
             found = [cell.strip() for cell in text.strip().strip("|").split("|")]  # "0h  1m  5s" is one cell
         cells = dict(zip(names, found, strict=True)) if len(found) == len(names) else self._below(text)
@@ -436,7 +436,7 @@ class _Table(WritesAtOnce):
         values: dict[str, float] = {}
         epoch: int | None = None
         total = _total_of_parts(self._head.names)
-        part = ""
+        part = "val_" if line.text.rstrip().endswith(" h") else ""  # Vowpal Wabbit marks held-out rows so
         if self._head.parts and self._is_counted(cells):
             cells = {name: cell for name, cell in cells.items() if name != self._head.names[0]}
         elif self._head.parts:

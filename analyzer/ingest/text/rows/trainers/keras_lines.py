@@ -9,7 +9,7 @@
 
 What a bar shows is a mean since the epoch began, so the last state of each epoch counts, whether or not
 the epoch was finished; of a log that ends in its first epoch all states count. Where a value stops to be finite within an
-epoch, the states on both sides count too: they tell the step. Bars outside an epoch belong to an evaluation and are left out, but for those of a
+epoch, the states on both sides count too: they tell the step. The end of a bar outside an epoch is a part, the result of an evaluation; other bars there are left out, but for those of a
 log that begins in the middle: before the head of a later epoch, in a bar that still has time to go, or where several ended bars of one
 length are all there is, as somebody copies them without their heads.
 """
@@ -80,18 +80,18 @@ class KerasLines:
             self._write(log)
             self._epoch, self._finished_of = int(lead[1]), None
         at, of = (int(row[name]) if row[name] else None for name in ("at", "of"))
-        if self._finished_of is not None and of != self._finished_of:
-            return True  # an evaluation after the epoch
-        closed = self._finished_of is not None and self._row is not None and _has_held_out(self._row[1])
         values = {
             m["key"].replace(". ", "_"): number
             for m in _PAIR.finditer(text, row.end() - 1)
             if (number := parse_number(m["value"])) is not None
         }
+        if self._finished_of is not None and of != self._finished_of:
+            return self._evaluated(values, line, log, ended=at == of)
+        closed = self._finished_of is not None and self._row is not None and _has_held_out(self._row[1])
         if not values:
             return False
         if closed and not _has_held_out(values):
-            return True  # an evaluation of as many batches
+            return self._evaluated(values, line, log, ended=at == of)
         if duration := _STEP_TIME.search(text):
             values["step_time"] = int(duration[1]) * _SECONDS[duration[2]]
         if at == of:
@@ -106,6 +106,13 @@ class KerasLines:
             self._put(line, values, None, log)
             return True
         self._keep((line.detached(), values, step))
+        return True
+
+    def _evaluated(self, values: dict[str, float], line: LogLine, log: LogState, *, ended: bool) -> bool:
+        """An evaluation that was called by itself: of which data is not said, so that no curve is made of it."""
+        step = self._row[2] if self._row is not None else log.step
+        for name, value in values.items() if ended else ():
+            log.metric(f"part/test_{name}", value, line, step)
         return True
 
     def _keep(self, state: _State) -> None:
