@@ -58,12 +58,16 @@ def asides(text: str, used: frozenset[int], values: Iterable[Aside]) -> list[Asi
     >>> row = f"Loss {FLOAT} ({FLOAT}) acc {FLOAT}% | best {FLOAT}%, Best val acc: {FLOAT}"
     >>> [aside.name for aside in asides(row, frozenset(), [Aside(0, "Loss", ""), Aside(2, "acc", "%")])]
     ['Best_val_acc', 'epoch/Loss_avg', 'best_acc']
+    >>> row = f"f1 {FLOAT} ({FLOAT}s) loss {FLOAT} ({FLOAT})"
+    >>> [aside.name for aside in asides(row, frozenset(), [Aside(0, "f1", ""), Aside(2, "loss", "")])]
+    ['epoch/loss_avg']
     """
     named = {value.slot: value for value in values if not _ALONE.issuperset(words_of(value.name))}
     found = {aside.slot: aside for aside in _named_ends(text, used | named.keys(), named.values())}
     for match in _BEHIND.finditer(text):
         head = named.get(slot_at(text, match.start("head")))
-        if head is None or _is_of_run(head) or ("%" in (match["of"] or "") and "%" not in match["unit"]):
+        # a unit that the value has not, as of seconds, measures something else
+        if head is None or _is_of_run(head) or (match["of"] or match["unit"]) != match["unit"]:
             continue
         word = (match["word"] or "avg").lower()
         name = f"{OF_EPOCH}{head.name}_avg" if word in _MEANS else f"{word}_{head.name}"
