@@ -176,3 +176,29 @@ def test_weights_that_are_not_numbers_rank_nothing(rows, is_broken):
     assert facts.get("signal.nonfinite_loss.persists", False) is is_broken
     assert facts.get("signal.metric.nan_by_design", False) is not is_broken
     assert facts.get("signal.exact.nonfinite_training", False) is is_broken
+
+
+@pytest.mark.parametrize(
+    ("hits", "name", "rank", "expected"),
+    [
+        (0.0, "val_hits@10", 0.9, True),
+        (0.35, "val_hits@1", 0.71, True),
+        (0.45, "val_hits@1", 0.71, False),  # all others come second
+        (45.0, "val_hits@1", 0.71, False),
+        (0.0, "val_hits@1", 0.31, False),
+        (0.0, "test_hits@1", 0.9, None),  # of other questions
+    ],
+)
+def test_so_few_hits_bound_the_mean_reciprocal_rank(hits, name, rank, expected):
+    facts = RunMaker().log({name: [hits] * 3, "val_mrr": [rank] * 3}).plain()
+
+    assert facts.get("signal.metric.hits_too_few") is expected
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("Obj", False), ("log_likelihood", False), ("loss", True)])
+def test_a_log_likelihood_is_below_zero_by_design(name, is_told):
+    values = [-291.0, -262.5, -280.0, -255.5, -270.0]
+    text = "".join(f"Step {at} {name} = {value} acc = 2.5%\n" for at, value in enumerate(values, 1))
+    facts = build_facts(run_detectors(read_text(text))).plain
+
+    assert facts.get("signal.metric.negative_loss", False) is is_told

@@ -340,3 +340,37 @@ def test_rows_that_measure_the_same_are_read_without_a_counter_if_the_file_is_na
 
     assert [value for _, value in points(run, "loss")] == [2.5, 2.25, 2.0, 1.75]
     assert claimed_by("samples.jsonl", text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"loss": [2.5, 1.5, 1.25, 1.12',
+        '{"loss": [2.5, 1.5, 1.25], "val_loss": [',
+    ],
+)
+def test_a_history_that_was_cut_at_its_end_gives_what_stands_in_it(tmp_path, text):
+    (tmp_path / "history.json").write_text(text)
+    run = load_run(tmp_path).run
+
+    assert points(run, "loss") == [(1, 2.5), (2, 1.5), (3, 1.25)]
+    assert any("not a whole JSON object" in gap.reason for gap in run.gaps)
+
+
+def test_values_below_their_steps_stand_there(tmp_path):
+    (tmp_path / "train.log").write_text(
+        '{"val_loss_history":{"0":2.5,"1000":1.25,"500":1.5},"opt":{"batch_size":16,"learning_rate":0.1,"seed":3}}'
+    )
+
+    assert points(load_run(tmp_path).run, "eval_loss") == [(0, 2.5), (500, 1.5), (1000, 1.25)]
+
+
+def test_what_an_epoch_ended_with_in_a_file_that_was_cut(tmp_path):
+    (tmp_path / "metrics.json").write_text(
+        '{\n  "best_epoch": 8,\n  "epoch": 9,\n  "training_loss": 0.5,\n  "training_f1": 0.75,\n  "validation_loss": 0.625,\n  "validation_accu'
+    )
+    run = load_run(tmp_path).run
+
+    assert points(run, "loss") == [(9, 0.5)]
+    assert points(run, "eval_loss") == [(9, 0.625)]
+    assert points(run, "training_f1") == [(9, 0.75)]

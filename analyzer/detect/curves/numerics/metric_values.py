@@ -43,6 +43,9 @@ FAR_BELOW_ZERO, MOSTLY_NEGATIVE = -10.0, 0.75
 _DISTANCES = word_set("box bbox iou l1 l2 mse mae bce ce cls dfl xent reg depth rpn")
 """Words of parts that are distances, shares that are lacking, or cross-entropies: none has a value below zero."""
 
+_MAXIMISED = word_set("obj objective likelihood loglikelihood loglik logprob logprobs logp elbo ll")
+"""What is made larger, and as the logarithm of a probability lies below zero throughout."""
+
 _OVERLAP_WORDS = word_set("iou dice jaccard dsc dc")
 
 NEGATIVE_ROWS = 3
@@ -93,6 +96,9 @@ _RANKED = LazyRegex(
     # whose first k hold the right answer; thresholds of an overlap, and precision, fall with what stands behind the @
     r"(?:top[-_ ]?|(?:acc|accuracy|hits?|recall|hr)@)(1|2|3|5|10|20|100)(?![\d.])|(?:(?<=acc)|(?<=prec))([15])(?!\d)"
 )
+_HITS, _RECIPROCAL = LazyRegex(r"(?i)(?:hits?|hr)@(\d{1,4})"), LazyRegex(r"(?i)mrr(?:@\d{1,4})?")
+OF_RANKS = 0.02
+"""Two hundredths beyond what the ranks allow are no rounding."""
 OF_TARGETS = LazyRegex(r"(?:^|[/_. ])(?:[sw]?mape|r?mspe|mdape|mre)(?:$|[/_. ])")
 """Errors that are divided by the target."""
 
@@ -129,6 +135,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _mean_of_nothing(out, view)
     _counts_steps(out, view)
     _loss_of_none(out, view)
+    _hits_too_few(out, view)
     if (_divides_by_targets(out, view) or _of_no_object(out, view)) and not seen:
         out.put("training_sound", _training_sound(view))
     if seen:
@@ -162,6 +169,25 @@ def _ranks_reversed(out: FactWriter, view: RunView) -> None:
         out.put("ranks_reversed", below >= REVERSED, refs)
         if below >= REVERSED:
             out.put("ranks_reversed_name", last.logged_as, refs)
+            return
+
+
+def _hits_too_few(out: FactWriter, view: RunView) -> None:
+    """Whether a mean reciprocal rank is higher than so few hits among the first k allow: who is behind them gives 1 / (k + 1) at most."""
+    names = view.run.metrics.names
+    means = {_RECIPROCAL.sub("*", name, count=1): name for name in names if _RECIPROCAL.search(name)}
+    for name in names if means else ():
+        match = _HITS.search(name)
+        mean = None if match is None else view.finite(means.get(_HITS.sub("*", name, count=1), ""))
+        hits = None if mean is None else view.finite(name)
+        if match is None or hits is None or mean is None or len(hits) != len(mean):
+            continue
+        behind = 1.0 / (int(match[1]) + 1.0)
+        shares, ranks = (each.value / (PERCENT if each.value.max() > 1.0 else 1.0) for each in (hits, mean))
+        below = float(np.mean(shares + OF_RANKS < (ranks - behind) / (1.0 - behind)))
+        out.put("hits_too_few", below >= REVERSED, [*end_of(hits), *end_of(mean)])
+        if below >= REVERSED:
+            out.put("hits_too_few_name", hits.logged_as, end_of(hits))
             return
 
 
@@ -254,6 +280,9 @@ def _losses(out: FactWriter, view: RunView) -> None:
     if points is None or not _classified(view) or _has_negative_term(view):
         return
     good = points.curve()
+    if not _MAXIMISED.isdisjoint(words_of(good.logged_as)) and bool((good.value < 0).all()):
+        out.put("negative_loss", value=False, refs=ends_of(good))
+        return
     if len(good):
         low = int(good.value.argmin())
         below = good.value < -ROUNDING

@@ -9,6 +9,10 @@
 {"train": [2.1, 1.4], "val": [2.0, 1.6]} or [2.1, 1.4, 1.2]                 in a file that is named for the loss
 {"epochs": 50, "train_loss": [2.1, 1.4, 1.2]}        among settings and results, in a file that is named for the course
 {"1": {"loss": 2.1, "val": {"loss": 2.0}}, "2": {…}}                        epochs by their numbers, in such a file
+{"val_loss_history": {"0": 2.1, "500": 1.4}}                                values by their steps
+{"epoch": 9, "training_loss": 2.1, "validation_loss": 2.0}                  what an epoch ended with, in such a file
+
+Of a file that was cut at its end what stands in it is read.
 """
 
 from __future__ import annotations
@@ -68,6 +72,8 @@ class HistoryJson:
             return Match.LIKELY if _is_history(name) or is_known_metric(below[1]) else Match.NO
         known = is_known_metric(name) or (of_losses and name.lower() in _PHASES)
         if known and start.startswith(("[", '{"0":')):
+            if _NUMBERED_VALUE.match(start):
+                return Match.SURE  # whatever settings stand behind it
             plain = start[1:2] not in {"{", "[", '"'} or start.startswith('{"0":')
             return Match.LIKELY if plain else Match.NO
         return Match.SURE if _holds_a_course(candidate) else Match.NO  # no configuration holds one
@@ -76,11 +82,19 @@ class HistoryJson:
         """Each list becomes the points of its metric, epoch by epoch."""
         text = read_text(source, out, MAX_BYTES)
         try:
-            data = json.loads(text)
+            data = json.loads(text, strict=False)
         except (ValueError, RecursionError) as error:
             out.gap(f"not a whole JSON object: {error}", evidence=True)
-            return
+            data = _cut(text)
+            if data is None:
+                return
         of_losses = _OF_LOSSES.search(source.name) is not None
+        if isinstance(data, dict) and _is_result(data):
+            for name, value in data.items():
+                told = is_known_metric(name) or (_phase(name) and isinstance(value, float))
+                if told and (number := metric_value(value)) is not None:
+                    out.metrics(name[:250], steps=[int(data["epoch"])], values=[number], lines=[1])
+            return
         columns = _by_metric(data) if isinstance(data, dict) else {"loss": data}
         courses = {name: values for name, column in columns.items() if (values := _values(column))}
         # Lists of settings stand beside those of the course, and are not as long as any of it.
@@ -90,11 +104,47 @@ class HistoryJson:
         rows = {len(values) for name, values in courses.items() if mixed and is_known_metric(str(name))}
         for name, values in courses.items():
             if not rows or len(values) in rows:
-                steps = list(range(1, len(values) + 1))
+                steps = _steps(columns[name], len(values))
                 named = f"{name}_loss" if of_losses and str(name).lower() in _PHASES else str(name)
                 out.metrics(named[:250], steps=steps, values=values, lines=[1] * len(values))
         if isinstance(data, dict) and any(str(name).startswith("val_") for name in data):
             out.framework("keras")
+
+
+_TOKENS = LazyRegex(r'"(?:[^"\\]|\\.){0,100000}(?:"|\Z)|[\[\]{},]')
+_CLOSES = {"[": "]", "{": "}"}
+
+
+def _cut(text: str) -> Any:
+    """What stands in JSON that was cut at its end; None if it is no such thing.
+
+    >>> _cut('{"loss": [2.0, 1.5, 1.2'), _cut('{"a": {"0": 2, "5": 1}, "b": [{"c": 3}, {"c'), _cut("loss]")
+    ({'loss': [2.0, 1.5]}, {'a': {'0': 2, '5': 1}, 'b': [{'c': 3}]}, None)
+    """
+    opened, whole = list[str](), ""
+    for token in _TOKENS.finditer(text):
+        sign = token[0]
+        if sign in _CLOSES:
+            opened.append(_CLOSES[sign])
+        elif sign in {"]", "}"}:
+            if not opened or opened.pop() != sign:
+                break
+            whole = text[: token.end()] + "".join(reversed(opened))
+        elif sign == "," and opened:
+            whole = text[: token.start()] + "".join(reversed(opened))
+    try:
+        return json.loads(whole, strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_result(data: dict[str, Any]) -> bool:
+    """Whether an object tells what one epoch ended with, in training and on held-out data."""
+    known = [name for name, value in data.items() if is_known_metric(name) and isinstance(value, int | float)]
+    return isinstance(data.get("epoch"), int) and {_phase(name) in _TRAINED for name in known if _phase(name)} == {True, False}  # fmt: skip
+
+
+_TRAINED = frozenset({"train", "training"})
 
 
 def _holds_a_course(candidate: Candidate) -> bool:
@@ -103,6 +153,10 @@ def _holds_a_course(candidate: Candidate) -> bool:
         return False
     text = candidate.head.decode("utf-8", "replace")
     if any(is_known_metric(name[1].strip()) for name in _COURSE.finditer(text)):
+        return True
+    keys = _KEY.findall(text)
+    phases = {_phase(key) in _TRAINED for key in keys if _phase(key) and is_known_metric(key)}
+    if phases == {True, False} and "epoch" in keys and "[" not in text:
         return True
     if (row := _FIRST_NUMBERED.match(text)) and any(map(is_known_metric, _KEY.findall(row[1]))):
         return True
@@ -124,6 +178,7 @@ _FIRST_NUMBERED = LazyRegex(
 _KEY = LazyRegex(r'"([^"\\]{1,80})"\s{0,9}:')
 
 
+_NUMBERED_VALUE = LazyRegex(r'\{"0":-?\d[\d.eE+-]{0,30},"\d{1,12}":-?\d')
 _BELOW = LazyRegex(r'\{"([^"]{1,80})":\[-?\d[\d.eE+-]{0,30}[,\]]')
 MAX_DEPTH = 4
 """Levels of a history that are opened: wrapper, phase, part and metric."""
@@ -155,7 +210,7 @@ def _by_metric(data: dict[str, Any], prefix: str = "", depth: int = 0) -> dict[s
     for key, rows in (_turned(list(data.values())) if _numbered(data) else data).items():
         name, phase = f"{prefix}{key}", _phase(str(key))
         is_table = isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) for row in rows)
-        if isinstance(rows, dict) and rows and depth < MAX_DEPTH and ("0" not in rows or _numbered(rows)):
+        if isinstance(rows, dict) and rows and depth < MAX_DEPTH and (not _is_index(rows) or _numbered(rows)):
             columns |= _by_metric(rows, prefix if str(key).lower() in _WRAPPERS else f"{name}/", depth + 1)
         elif not is_table or not (phase or _counted(rows[0])):
             columns[name] = rows
@@ -178,10 +233,26 @@ def _turned(rows: list[Any]) -> dict[str, Any]:
     return {key: _turned(column) if all(isinstance(cell, dict) for cell in column) else column for key, column in columns.items()}  # fmt: skip
 
 
+def _is_index(column: dict[str, Any]) -> bool:
+    """Whether values stand below the numbers of their rows, or below their steps."""
+    return "0" in column or (len(column) > 1 and all(key.isdecimal() and not isinstance(value, dict | list) for key, value in column.items()))  # fmt: skip
+
+
+def _in_order(column: dict[str, Any]) -> list[str]:
+    return sorted(column, key=int) if all(map(str.isdecimal, column)) else list(column)
+
+
+def _steps(column: Any, rows: int) -> list[int]:
+    """Where values stand: at the numbers above them, unless these only number the rows."""
+    numbers = [int(key) for key in _in_order(column) if key.isdecimal()] if isinstance(column, dict) else []
+    counts = list(range(rows))
+    return numbers if len(numbers) == rows and numbers != counts else [at + 1 for at in counts]
+
+
 def _values(column: Any) -> Sequence[float]:
     """The numbers of a list, or of an index of rows; empty if it holds anything else."""
     if isinstance(column, dict):
-        column = list(column.values()) if "0" in column else None  # otherwise no index of rows
+        column = [column[key] for key in _in_order(column)] if _is_index(column) else None
     if not isinstance(column, list):
         return []
     values = [

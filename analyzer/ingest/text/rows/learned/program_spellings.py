@@ -54,6 +54,12 @@ _OF_PHASE = LazyRegex(
 _CHAINED = LazyRegex(r"(?<=\w)\(\)\.([a-z]\w{1,40})\(\(?\w{0,30}\)?\)(?= ?[:=] ?[-+\d])")
 """A call that names what it gave: ``Score().of((network)):9.5``."""
 
+_IN_ROUNDS = LazyRegex(
+    rf"^.{{0,200}}?(?P<name>[A-Za-z]\w{{1,30}})['\"]?(?: ?[:=])? {{0,2}}\[(?P<pairs>\(\d{{1,9}}, {_NUMBER}\)(?:, \(\d{{1,9}}, {_NUMBER}\)){{1,400}})(?:\]|$)"
+)
+_IN_ROUND = LazyRegex(rf"\((\d{{1,9}}), ({_NUMBER})\)(?:, )?")
+"""What was measured in each round, as one list: ``losses_centralized [(0, 2.25), (1, 2.0)]``."""
+
 
 def plain_of_programs(text: str) -> str:
     """A row as its program means it; other lines as they are.
@@ -74,6 +80,8 @@ def plain_of_programs(text: str) -> str:
     ('cmc5: 92.5%', 'rank-5: 3 workers')
     >>> plain_of_programs("test, 9/90, 2.5"), plain_of_programs("train 9/90 400"), plain_of_programs("#3 Score().of((net)):9.5")
     ('[9/90] test: 2.5', 'train 9/90 400', '#3 Score.of:9.5')
+    >>> plain_of_programs("INFO fit: {'acc': [(0, 0.25), (1, 0.5)]}"), plain_of_programs("sizes [(9, 9)]")
+    ('step 0, acc_history: 0.25; step 1, acc_history: 0.5; }', 'sizes [(9, 9)]')
     >>> plain_of_programs("cur metric, acc: 0.5, fps: 9.5")
     'eval metric, acc: 0.5, fps: 9.5'
     """
@@ -85,6 +93,7 @@ def plain_of_programs(text: str) -> str:
     text = _REPORTED.sub(r"round: \1, val accuracy: \2", _FAILED.sub("bit_fail: ", text))
     text = _RECALLED.sub(r"R_\1", _MATCHED.sub(r"cmc\1: ", text))
     text = _RANGE.sub(r"\1: \4, min_\1: \2, max_\1: \3", text)
+    text = _IN_ROUNDS.sub(_of_rounds, text)
     text = _CHAINED.sub(r".\1", _OF_PHASE.sub(_of_a_phase, text))
     return _SEARCHED.sub(_of_search, text)
 
@@ -92,6 +101,11 @@ def plain_of_programs(text: str) -> str:
 def _of_a_phase(match: re.Match[str]) -> str:
     """A decimal behind a phase and a batch, by the name of the phase; a whole number counts something."""
     return match[0] if match[3].isdecimal() else f"[{match[2]}] {match[1]}: {match[3]}"
+
+
+def _of_rounds(match: re.Match[str]) -> str:
+    """A row for each round."""
+    return _IN_ROUND.sub(rf"step \1, {match['name']}_history: \2; ", match["pairs"])
 
 
 def _of_words(match: re.Match[str]) -> str:
