@@ -41,3 +41,15 @@ def test_a_log_that_begins_at_a_later_epoch_counts_those_before_it():
     series, _ = launches(log_of(ROW, [3, 4, 5]))
 
     assert series.step[0] == 3 * LENGTHS[3]
+
+
+@pytest.mark.parametrize(("between", "told"), [(12, 1), (2, 0)])
+def test_the_next_stage_of_a_log_without_its_beginning_stands_behind_what_prepares_it(between, told):
+    prepares = "".join(f"cluster {at} holds its samples\n" for at in range(between))
+    run = read_text(
+        log_of(ROW, [3, 4, 5]).replace("[3]", "[13]").replace("[4]", "[14]").replace("[5]", "[15]")
+        + prepares
+        + log_of(ROW, [0, 1])
+    )
+
+    assert len(run.events.of("training_begins_again")) == told

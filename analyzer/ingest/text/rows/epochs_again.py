@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 EPOCHS_OF_A_TRAINING = 2
 """Epochs passed before a fall back to the first one begins another training; tables of results count up to two anew."""
 
+LATE_EPOCHS, LINES_APART, WIDER = 5, 8, 2
+"""In a log that lacks its first epoch another training begins five epochs after the first of all, behind lines that a preparation or an evaluation writes: eight, and twice as many as ever stood between two rows."""
+
 OF_ROWS_FAR_APART = 10
 """Where rows come every so many epochs, the first one stands within a tenth of those that were passed."""
 
@@ -44,6 +47,7 @@ class Trainings:
         self._training = self._told_training = ""
         self._epoch: int | None = None
         self._first_epoch: int | None = None
+        self._line = self._widest = 0
         self._names: frozenset[str] = frozenset()
         self._named: tuple[int, int] | None = None
         self._results: dict[frozenset[str], tuple[int, bool]] = {}
@@ -78,11 +82,11 @@ class Trainings:
             log.metric(f"part/{name}", value, line, log.step)
         return True
 
-    def _starts_again(self, epoch: int, last: int, first: int) -> bool:
+    def _starts_again(self, epoch: int, last: int, first: int, *, apart: bool) -> bool:
         """Whether an epoch is the first of another training than that of the last one."""
         is_another = self._training != self._told_training
-        if epoch < first:  # the log began within a fold, and this is the next one's first epoch
-            return is_another and self._told_training is not None
+        if epoch < first:  # the log began within a fold or a stage, and this is the next one's first epoch
+            return is_another or (epoch <= 1 and last >= epoch + LATE_EPOCHS and apart)
         return (epoch == first and is_another) or (
             epoch <= max(first + 1, last // OF_ROWS_FAR_APART) and last >= epoch + EPOCHS_OF_A_TRAINING
         )
@@ -99,7 +103,9 @@ class Trainings:
         elif self._epoch is None or self._first_epoch is None:
             self._first_epoch = epoch
         else:
-            if self._starts_again(epoch, self._epoch, self._first_epoch):
+            apart = line.number - self._line >= max(LINES_APART, WIDER * self._widest)
+            self._widest = max(self._widest, line.number - self._line)
+            if self._starts_again(epoch, self._epoch, self._first_epoch, apart=apart):
                 log.event("training_begins_again", "info", line, {"epoch": epoch}, None)
             self._first_epoch = min(epoch, self._first_epoch)
-        self._epoch, self._told_training = epoch, self._training
+        self._epoch, self._told_training, self._line = epoch, self._training, line.number
