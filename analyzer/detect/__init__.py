@@ -80,6 +80,8 @@ DETECTORS: tuple[Detector, ...] = (
     _of("pace", "speed.pace", "signal.pace.", lambda run: len(run.metrics) or run.events.of("host_memory_use")),
     _of("data_order", "curves.data_order", "signal.order.", _rows),
     _of("data_quality", "curves.heldout.data_quality", "signal.data. signal.split. signal.start."),
+    _of("twins", "curves.heldout.twins", "signal.split.", _rows),
+    _of("stages", "curves.stages", "signal.stage.", _rows),
     _of("spikes", "curves.spikes", "signal.spike.", _rows),
     _of("stretch", "curves.stretch", "signal.stretch.", _rows, policies=False),
     _of("drift", "curves.drift", "signal.drift."),

@@ -36,7 +36,11 @@ four in five tells trainings however little each gained: noise does so at one in
 NO_GAIN = 0.98
 """A training that ends above that part of its first loss learned nothing."""
 
+STANDS_ROWS, OF_A_GUESS, FEW_CLASSES = 20, 0.01, (2, 3, 4, 5, 10)
+"""Twenty answers rates in turn within a hundredth of that of a guess among so many classes: that training never started to learn."""
+
 _LOSSES = ("loss", "eval_loss")
+_ANSWERS = ("accuracy", "eval_accuracy")
 _APPENDED = frozenset({"json-lines", "csv-metrics"})
 """Readers of files to which a program that is started anew goes on writing, as to a log."""
 _SAME_JOB = frozenset({"elastic_restart", "resume_from_checkpoint"})
@@ -96,7 +100,7 @@ def trainings_of(run: Run) -> Trainings:
         found.begins[source] = begins = (0, *begins)
         of_source = [own for series in losses if len(own := take(series, series.source == source))]
         found.judged[source], broke = _judged(of_source, main, begins)
-        found.poor[source] = _poor(main, begins, found.judged[source]) if main.metric in _LOSSES else ()
+        found.poor[source] = _poor(main, begins, found.judged[source])
         found.broken.update([source] * broke)
         found.through.update([source] * through)
     return found
@@ -233,11 +237,27 @@ def _judged(losses: Sequence[Series], main: Series, begins: tuple[int, ...]) -> 
     return int(np.flatnonzero(rows >= min(LEAST_POINTS, NEARLY_ALL * rows.max()))[-1]), False
 
 
+def _guesses(values: Values) -> bool:
+    """Whether an accuracy, as a share or in percent, stands at that of a guess.
+
+    >>> _guesses(np.full(20, 0.5)), _guesses(np.full(40, 10.0)), _guesses(np.linspace(0.5, 0.9, 40)), _guesses(np.full(20, 0.7))
+    (True, True, False, False)
+    """
+    shares = values / 100.0 if values.size and values.max() > 1.0 else values
+    return values.size >= STANDS_ROWS and any(
+        bool((np.abs(shares - 1.0 / count) <= OF_A_GUESS).all()) for count in FEW_CLASSES
+    )
+
+
 def _poor(main: Series, begins: tuple[int, ...], judged: int) -> tuple[int, ...]:
-    """Trainings with rows enough that ended no better than they began, but for the one that is judged."""
+    """Trainings with rows enough that ended no better than they began, or whose answers stay those of a guess, but for the one judged."""
+    if main.metric not in (*_LOSSES, *_ANSWERS):
+        return ()
     numbers, found = _numbers(main.line, begins), []
     for number in range(len(begins)):
         values = main.value[numbers == number]
-        if number != judged and values.size >= LEAST_POINTS and values[0] > 0:
+        if main.metric in _ANSWERS:
+            found += [number] * (number != judged and _guesses(values))
+        elif number != judged and values.size >= LEAST_POINTS and values[0] > 0:
             found += [number] * (not median_of(values[-3:]) <= NO_GAIN * values[0])
     return tuple(found)

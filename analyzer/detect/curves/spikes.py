@@ -87,6 +87,14 @@ FAR_LEAST, FAR_SIGNED = 0.1, 20.0
 by chance, so it has to leave twenty times one."""
 
 
+LEAPS, LEAP_BASE, LEAP_TIMES = 3, 5, 3.0
+"""Three rows at three times the median of the five before, whatever the start of the run was."""
+
+LEAPS_SHARE, LEAP_QUIET, LEAP_LEAST = 0.03, 0.2, 0.05
+"""Three rows of a hundred, in a curve whose neighbours differ by less than a fifth: losses of single batches scatter more, or leap once in
+thousands of rows. What leaps to less than a twentieth of the first level leaps where next to nothing is left."""
+
+
 class Spike(NamedTuple):
     """One excursion above the curve."""
 
@@ -149,6 +157,23 @@ def _to_and_fro(out: FactWriter, series: Series) -> None:
     out.put("to_and_fro", wild, refs_at(series, rows or [0]))
     if wild:
         out.put("to_and_fro_highest", float(values.max()), refs_at(series, [int(values.argmax())]))
+
+
+def _leaps(out: FactWriter, series: Series) -> None:
+    """How often a smooth curve leaps to several times the level just before, however high it began."""
+    values = series.value
+    if values.size < 2 * WINDOW - LEAP_BASE or not float(values.min()) > 0:
+        return
+    quiet = float(median_of(np.abs(np.diff(np.log(values))))) <= LEAP_QUIET
+    base = row_medians(np.lib.stride_tricks.sliding_window_view(values, LEAP_BASE)[:-1])
+    times = values[LEAP_BASE:] / base
+    high = (times >= LEAP_TIMES) & (values[LEAP_BASE:] >= LEAP_LEAST * float(median_of(values[:LEAP_BASE])))
+    rows = np.flatnonzero(high & ~np.concatenate(([False], high[:-1]))) + LEAP_BASE
+    again = quiet and rows.size >= max(LEAPS, LEAPS_SHARE * values.size)
+    out.put("leaps_again", again, refs_at(series, rows.tolist() or [0]))
+    if again:
+        out.put("leaps", int(rows.size), refs_at(series, rows.tolist()))
+        out.put("leap_ratio", float(times.max()), refs_at(series, [int(times.argmax()) + LEAP_BASE]))
 
 
 def _ends_a_dip(values: Values, spike: Spike) -> bool:
@@ -243,6 +268,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     points = view.once(loss_points)
     if points is not None:
         _to_and_fro(out, points.curve())
+        _leaps(out, points.curve())
     spikes = view.once(find_spikes)
     if spikes is None:
         return

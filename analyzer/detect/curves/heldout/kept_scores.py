@@ -14,7 +14,7 @@ from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.model.arrays import Rows, Values
 from analyzer.model.name_words import word_set, words_of
-from analyzer.model.ranked import median_of
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.score_words import HALVES, SHARE_OF_ALL, read_score
 from analyzer.model.tables import NULL_INT, MetricTable
@@ -68,6 +68,10 @@ STANDS_GAIN = 0.02
 LOST_ROWS, TARGET_LEFT, SOURCE_KEPT = 2, 0.75, 0.9
 """A quarter of the right answers lost in two evaluations to the end, more than the scatter of a hundred samples, and nine tenths kept."""
 
+GUESS_ROWS, GUESSES, BESIDE_IT = 10, (2, 3, 4, 5, 10), 5
+"""Ten rows and more of one number that is 1/k to the last digit, beside a loss or another score of five values and more: what is counted
+does not depend on the model."""
+
 _TARGET_OF = {"src": "tgt", "source": "target"}
 _OF_SOURCE = frozenset(_TARGET_OF)
 
@@ -93,6 +97,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _test_below(out, view)
     _lost_in_later_training(out, view)
     _target_lost(out, view)
+    _one_guess(out, view)
     _training_unmoved(out, view, [score for score in every if score.reading.phase != "eval"])
 
 
@@ -334,3 +339,22 @@ def _training_unmoved(out: FactWriter, view: RunView, scores: list[Score]) -> No
         stands = loss[1].falls() and late <= AT_MOST and late - early < STANDS_GAIN
         out.put("training_stands", quiet and stands, refs)
         return
+
+
+def _one_guess(out: FactWriter, view: RunView) -> None:
+    """Whether an accuracy, also one of a part, is the share of a guess in all digits of every row while something beside it moves."""
+    long = [
+        score
+        for score in view.once(scores_of)
+        if score.reading.kind & SHARE_OF_ALL and len(score.series) >= GUESS_ROWS
+    ]
+    if not long:
+        return
+    stuck = [s for s in long if any(bool((s.values == 1.0 / count).all()) for count in GUESSES)]
+    loss = view.once(loss_trend)
+    others = [*([] if loss is None else [loss[0].value]), *(s.values for s in view.once(scores_of))]
+    moves = any(distinct_of(values).size >= BESIDE_IT for values in others)
+    shown = (stuck or long)[0].series
+    out.put("one_guess", bool(stuck) and moves, refs_at(shown, [0, len(shown) - 1]))
+    if stuck and moves:
+        out.put("one_guess_name", shown.logged_as, refs_at(shown, [0]))

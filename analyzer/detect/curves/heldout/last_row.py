@@ -34,6 +34,10 @@ _COUNTED = LazyRegex(r"^(?P<measure>.{0,60}?[A-Za-z]\d{0,2})[_ /.-](?:class[_ ]?
 """A score with the number of its class behind it: ``F1_0``, ``iou/class_1``."""
 
 
+RARELY, LEARNED_WELL, LATE_SHARE, RARE_ROWS = 0.1, 0.8, 10, 10
+"""A tenth in the last tenth of the evaluations (three and more of them), where four of five of another class are found: of ten
+evaluations and more, since a class that is learned late stands there for a while."""
+
 PAIR = 2
 """Of more classes than two the first may be what nobody labelled."""
 
@@ -146,6 +150,8 @@ def _class_never_found(out: FactWriter, view: RunView, every: tuple[Score, ...])
         if len(group) > 1 and _is_counted(group):
             for index, score in group.items():
                 classes.setdefault(index, []).append(score)
+    if classes:
+        _class_hardly_found(out, classes)
     if not classes or view.once(is_late) is not True:
         return
     never = {
@@ -158,6 +164,21 @@ def _class_never_found(out: FactWriter, view: RunView, every: tuple[Score, ...])
     out.put("class_never_found", bool(never) and others >= MOSTLY, end_of(shown.series))
     if never:
         out.put("class_never_found_name", shown.series.logged_as, end_of(shown.series))
+
+
+def _class_hardly_found(out: FactWriter, classes: dict[int, list[Score]]) -> None:
+    """Whether a class is found in one of ten at most to the end, beside one that is found nearly always."""
+    long = [min(scores, key=_late) for scores in classes.values() if len(scores[0].series) >= RARE_ROWS]
+    if len(long) > 1:
+        least, best = min(long, key=_late), max(long, key=_late)
+        hardly = _late(least) < RARELY and _late(best) >= LEARNED_WELL
+        out.put("class_hardly_found", hardly, end_of(least.series))
+        if hardly:
+            out.put("class_hardly_found_name", least.series.logged_as, end_of(least.series))
+
+
+def _late(score: Score) -> float:
+    return float(median_of(score.values[-max(len(score.series) // LATE_SHARE, SEVERAL_ROWS) :]))
 
 
 def _best(score: Score) -> float:

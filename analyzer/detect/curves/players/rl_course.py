@@ -6,6 +6,7 @@ Claims of ``rl`` compare fifths of a long log; what is exactly so, or so by a fa
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -54,6 +55,9 @@ OVER_TARGET, CLIPPED, FAR_OVER = 0.1, 0.3, 1.0
 AWAY, AWAY_FROM = 10.0, 0.02
 """A divergence of ten times its first value; below two hundredths it is the noise of equal policies."""
 
+UNMOVED_KL, UNMOVED_ENTROPY = 1e-4, 0.02
+"""A two-hundredth of the usual target in most updates, not one sample clipped in any, and an entropy within two hundredths of its first."""
+
 BEYOND = 1e3
 """Nats between a policy and its reference over one answer; what still writes like its reference stays below a hundred."""
 
@@ -87,6 +91,7 @@ def detect(view: RunView, out: FactWriter) -> None:
         return
     _reward(out, view)
     _trust(out, view)
+    _unmoved(out, view)
     _entropy(out, view)
     _values(out, view)
     _parts(out, view)
@@ -209,14 +214,31 @@ def _trust(out: FactWriter, view: RunView) -> None:
         out.put("kl_grows", last >= AWAY_FROM and last >= AWAY * first, ends_of(away))
 
 
-def _entropy(out: FactWriter, view: RunView) -> None:
+def _unmoved(out: FactWriter, view: RunView) -> None:
+    """Whether no update moves the policy: none is clipped, divergence is next to nothing, and entropy stays as it was."""
+    update, clipped = view.finite("approx_kl", IDLE_ROWS), view.finite("clip_fraction", IDLE_ROWS)
+    entropy = next(_entropies(view, IDLE_ROWS), None)
+    if update is None or clipped is None or entropy is None:
+        return
+    level = np.abs(entropy.value)
+    first = float(level[0])
+    idle = not clipped.value.any() and float(median_of(np.abs(update.value))) < UNMOVED_KL
+    stays = first > DECIDED and float(np.abs(level - first).max()) <= UNMOVED_ENTROPY * first
+    out.put("unmoved", bool(idle and stays), [*end_of(clipped), *end_of(update), *end_of(entropy)])
+
+
+def _entropies(view: RunView, least: int) -> Iterator[Series]:
+    """Entropies of a policy with so many finite rows."""
     for name in sorted(view.run.metrics.names):
         words = set(words_of(name))
-        if not words & _ENTROPY or words & {"coef", "coefficient", "alpha", "cross", "target"}:
-            continue
-        series = view.finite(name, 1)
-        if series is None:
-            continue
+        if words & _ENTROPY and not words & {"coef", "coefficient", "alpha", "cross", "target"}:
+            series = view.finite(name, least)
+            if series is not None:
+                yield series
+
+
+def _entropy(out: FactWriter, view: RunView) -> None:
+    for series in _entropies(view, 1):
         values = np.abs(series.value)
         if len(series) < ROWS:
             out.put("entropy_none", float(values.max()) <= NONE, end_of(series))
