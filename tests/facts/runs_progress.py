@@ -56,6 +56,20 @@ def parted() -> RunMaker:
     return RunMaker().log(columns)
 
 
+def surer_and_better() -> RunMaker:
+    """Held-out loss that rises from its second evaluation on, while F1 goes on to rise."""
+    score = [0.52, 0.58, 0.61, 0.63, 0.64, 0.66, 0.66]
+    columns = {"loss": falling(7), "eval_loss": [0.5, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65], "eval_f1": score}
+    return RunMaker().log(columns)
+
+
+def above_zero_shot() -> RunMaker:
+    """One test at the end, of a model that was tested before too."""
+    run = RunMaker().log({"loss": falling(40), "accuracy": [100.0] * 40})
+    run.log({"eval_accuracy": [61.5]}, first=40)
+    return run.event("zero_shot_score", line=3, role="info", score=48.25)
+
+
 def beyond_untrained() -> RunMaker:
     """One loss far beyond that of an untrained model."""
     return RunMaker().log({"loss": [*falling(20), 400.0, *falling(20)[-5:]]})
@@ -108,6 +122,8 @@ def accumulated_without_division() -> RunMaker:
 
 
 RUNS = (
+    surer_and_better,
+    above_zero_shot,
     accumulated_without_division,
     rate_far_too_small,
     frequencies_alone,

@@ -16,6 +16,7 @@ from analyzer.detect.curves.numerics.bad_points import grow_from_row_to_row, los
 from analyzer.detect.curves.score_gains import (
     HALVED,
     SOME,
+    at_ceiling,
     clearly_gained,
     gained,
     gained_decibels,
@@ -155,12 +156,15 @@ def detect(view: RunView, out: FactWriter) -> None:
         anew, refs = began_anew(view, *loss, None if held_out is None else held_out[0])
         out.put("began_anew", anew, refs)
         out.put("epochs_began_anew", epochs_began_anew(view, refs[-1]) if anew else None, refs)
+    perfect = at_ceiling(scored)
+    if scored:
+        out.put("at_ceiling", perfect is not None, ends_of(perfect or scored[0][0]))
     risen = [series for series, n in scored if clearly_gained(n) or gained_decibels(series, n)]
     if risen or loss is not None:
         points = max((len(series) for series in risen), default=0)
         out.put("score_points", points, ends_of(risen[0] if risen or loss is None else loss[0]))
     learned, refs = _learned(loss, held_out, scored)
-    if learned is False and loss is not None and begins_in_the_middle(view, loss[0]):
+    if learned is False and loss is not None and (perfect or begins_in_the_middle(view, loss[0])):
         learned = None  # what it learned, it learned before the first row
     out.put("learned", learned, refs)
     # An error that is the loss itself is no score that says how low it is.
@@ -432,7 +436,7 @@ def _hardly(
         return
     series, numbers = loss
     refs = ends_of(series)
-    if begins_in_the_middle(view, series) or continues_a_model(view):
+    if begins_in_the_middle(view, series) or continues_a_model(view) or at_ceiling(scored) is not None:
         out.put("hardly", value=False, refs=refs)
         return
     little = numbers.fall < HARDLY * numbers.first and numbers.gain < 2 * HARDLY * numbers.first

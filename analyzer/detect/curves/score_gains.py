@@ -8,6 +8,7 @@ from analyzer.detect.curves.trend import Trend
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
+from analyzer.model.score_words import read_score
 from analyzer.model.tables import Series
 
 SOME = 0.05
@@ -33,6 +34,13 @@ DECIBELS, FIFTH_OF_ERROR = word_set("psnr"), 1.0
 
 RANKS, RANKS_BETTER = (0.6, 0.9), 0.01
 """A binary cross-entropy of ln 2 is a guess. Models of clicks begin at 0.7 and end at 0.8; a hundredth is more than one published model has over the next."""
+
+CEILING, CEILING_ROWS = 0.98, 2
+"""Ninety-eight of a hundred at the end of two evaluations: next to nothing is left to learn."""
+
+_OF_FEW = word_set("f1 fscore dice dsc dc iou miou jaccard js map map50 ap ap50 mcc kappa auc auroc rocauc")
+_OF_MOST = word_set("micro weighted")
+"""Scores that one answer for every sample leaves low; averaged by size of the classes, a large class makes them high."""
 
 RANKED_POINTS = 4
 """Quarters of a curve are told from four points on."""
@@ -76,6 +84,23 @@ def ranks_better(loss: Trend, scored: tuple[tuple[Series, Trend], ...]) -> bool:
         and bool((np.diff([float(median_of(part)) for part in np.array_split(found.values, 4)]) < 0).all())
         for series, found in scored
     )
+
+
+def at_ceiling(scored: tuple[tuple[Series, Trend], ...]) -> Series | None:
+    """A score on held-out data that ends where hardly an answer is wrong, as no single answer for all samples does."""
+    for series, found in scored:
+        words = words_of(series.metric)
+        moves = found.values.size >= CEILING_ROWS and float(np.ptp(found.values)) > 0
+        told = not _OF_FEW.isdisjoint(words) and _OF_MOST.isdisjoint(words)
+        worst = float(found.values[-CEILING_ROWS:].max())
+        if (
+            moves
+            and told
+            and read_score(series.metric).phase == "eval"
+            and -worst >= CEILING * unit_of(found)
+        ):
+            return series
+    return None
 
 
 def gains_below(scored: tuple[tuple[Series, Trend], ...], ref: SourceRef) -> bool:

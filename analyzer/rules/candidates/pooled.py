@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from analyzer.detect.likeness.places import PLACES
-from analyzer.expr import compile_condition, is_number
+from analyzer.expr import compile_condition, evaluate, is_number
 from analyzer.model.diagnosis import ALIKE, LIKENESS, WORDS
 from analyzer.model.labels import ORDINARY, REST
 from analyzer.model.tables import Scalar
@@ -52,6 +52,9 @@ EXCLUDED = 0.02
 """Share by rules, 1:50, of a cause that the evidence of this run speaks against. Where they call another one likely, what runs with such
 numbers or words mostly have is no reason to name it: of 1,746 small trainings 18 more are told right, of 764 public runs one less, of 600
 failures with words as many."""
+
+REFUTES_BITS = -8.0
+"""1:256 against a cause by one line of its rule: what runs with such numbers had is no reason to name it for this one."""
 
 MOST_BITS = 10.0
 """1,000:1 either way: beyond it the line of the likeness no longer differs in print."""
@@ -354,8 +357,12 @@ def _log_odds(share: float) -> float:
 
 
 def _refuted(rule: Rule, facts: Mapping[str, Scalar]) -> bool:
-    """Whether this run cannot have had it: a crash that nobody saw, or values that are not finite where all are."""
+    """Whether this run cannot have had it: a crash that nobody saw, values that are not finite where all are, or a line says so."""
     kind = rule.entry.symptom_kind
-    return (kind in FAILURES and facts.get("failure.seen") is not True) or (
-        kind == BREAKDOWN and facts.get("signal.exact.all_finite") is True
+    unseen = kind in FAILURES and facts.get("failure.seen") is not True
+    finite = kind == BREAKDOWN and facts.get("signal.exact.all_finite") is True
+    return (
+        unseen
+        or finite
+        or any(line.if_true <= REFUTES_BITS and evaluate(line.test, facts) is True for line in rule.evidence)
     )

@@ -393,3 +393,54 @@ def test_where_held_out_loss_stands_beside_its_best(held_out, level, swing, gain
     assert facts["signal.generalisation.level_over_best"] == pytest.approx(level)
     assert facts["signal.generalisation.swing"] == pytest.approx(swing, abs=0.01)
     assert facts["signal.generalisation.gained_late"] == pytest.approx(gained, abs=0.01)
+
+
+def test_what_a_score_gains_after_the_lowest_held_out_loss_is_told_whatever_single_classes_score():
+    rising = {"loss": falling(8), "eval_loss": [0.5, 0.4, 0.42, 0.46, 0.5, 0.55, 0.6, 0.65]}
+    overall = [0.5, 0.58, 0.6, 0.62, 0.63, 0.64, 0.66, 0.66]
+    lost = [0.3, 0.5, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]
+    facts = RunMaker().log({**rising, "eval_overall_f1": overall, "eval_T3_f1": lost}).plain()
+
+    assert facts["signal.generalisation.score_kept"] is True
+    assert facts["signal.generalisation.score_gained_since_best"] == pytest.approx(0.08)
+    # without a score of all classes those of each count
+    alone = RunMaker().log({**rising, "eval_T2_f1": overall, "eval_T3_f1": lost}).plain()
+    assert alone["signal.generalisation.score_kept"] is False
+
+
+@pytest.mark.parametrize(
+    ("scores", "told"),
+    [
+        ({"val_f1": [0.9981, 0.9993, 0.9994]}, True),
+        ({"val_auc": [0.999, 1.0, 1.0]}, True),
+        ({"val_f1": [0.9981, 0.9993, 0.91]}, False),
+        ({"val_f1": [0.99, 0.99, 0.99]}, False),  # one answer for all samples
+        ({"val_accuracy": [0.988, 0.989, 0.99]}, False),  # a class of most samples
+        ({"val_weighted_f1": [0.988, 0.989, 0.99]}, False),
+        ({"train_f1": [0.9981, 0.9993, 0.9994]}, False),
+    ],
+)
+def test_a_loss_at_its_floor_is_told_by_a_held_out_score_at_its_ceiling(scores, told):
+    facts = RunMaker().log({"loss": [0.0512, 0.0499, 0.0498]}).log(scores).plain()
+    assert facts["signal.progress.at_ceiling"] is told
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"), [(48.25, 61.5, True), (66.0, 61.5, False), (0.48, 61.5, False)]
+)
+def test_a_single_test_is_compared_with_that_of_the_model_before(before, after, told):
+    run = (
+        RunMaker()
+        .log({"loss": falling(40), "accuracy": [100.0] * 40})
+        .log({"eval_accuracy": [after]}, first=40)
+    )
+    facts = run.event("zero_shot_score", line=3, role="info", score=before).plain()
+    assert facts["signal.generalisation.above_zero_shot"] is told
+
+
+def test_loss_and_answers_of_exactly_nothing_were_of_no_batch():
+    nothing = {"loss": [0.0] * 6, "accuracy": [0.0] * 6}
+    assert RunMaker().log(nothing).plain()["signal.exact.nothing_trained"] is True
+    assert RunMaker().log({**nothing, "accuracy": [1.0] * 6}).plain()["signal.exact.nothing_trained"] is False
+    seen = RunMaker().log({**nothing, "grad_norm": [0.0] * 6}).plain()
+    assert seen["signal.exact.nothing_trained"] is False

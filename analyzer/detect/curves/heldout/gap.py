@@ -104,6 +104,9 @@ AGAIN, GAINED_BEFORE, ROSE_BESIDE = 0.95, 0.2, 1.3
 """Held-out loss within a twentieth of its first value or above it, after a fifth of that had been gained, where the training rows
 since the evaluation before cost three tenths more than those before it: a hard evaluation leaves the training loss alone."""
 
+STOOD, STOOD_ROWS = 0.9, 3
+"""Nine tenths of the training loss beside the evaluation after the best, over three evaluations and more: it stands."""
+
 _THE_LOSS_ITSELF = word_set("ppl perplexity best")
 
 
@@ -241,6 +244,7 @@ def _losses(
         if whole and len(pairs) >= WHOLE_ROWS and max(abs(ratio - 1.0) for ratio in ratios) <= STAYS:
             out.put("whole_multiple", factor, refs)
     out.put("leapt_together", _leapt_together(pairs), refs)
+    out.put("training_stood", _training_stood(pairs, float(train[0].value[0])), refs)
     out.put("samples_changed", _samples_changed(train[0], held_out[0], pairs), refs)
     tail = pairs[-EASIER_ROWS:]
     # An epoch whose last, smaller batch is dropped may miss the few samples that outweigh the others.
@@ -251,6 +255,23 @@ def _losses(
     out.put("opened", first < APART and last >= OPENED, refs)
     if len(pairs) >= EASIER_ROWS:
         out.put("training_harder", all(loss >= EASIER * value for value, loss in tail), refs)
+
+
+def _training_stood(pairs: list[tuple[float, float]], first: float) -> bool:
+    """Whether held-out loss rose far above its best while the training loss, of which much was left, stood: nothing was learned by heart.
+
+    >>> _training_stood([(0.7, 1.1), (0.8, 0.83), (3.1, 0.82), (1.9, 0.84), (7.0, 0.83)], 3.0)
+    True
+    >>> _training_stood([(0.7, 0.9), (0.8, 0.7), (1.1, 0.5), (1.4, 0.3), (1.7, 0.2)], 3.0)
+    False
+    """
+    best = min(range(len(pairs)), key=lambda row: pairs[row][0])
+    since = pairs[best + 1 :]
+    if len(since) < STOOD_ROWS:
+        return False
+    value = sorted(value for value, _ in since)[len(since) // 2]
+    late = sorted(loss for _, loss in since[len(since) // 2 :])[len(since) // 4]
+    return value >= APART * pairs[best][0] and late >= max(STOOD * since[0][1], STILL_WRONG * first)
 
 
 def _samples_changed(train: Series, held_out: Series, pairs: list[tuple[float, float]]) -> bool:

@@ -18,6 +18,7 @@ from analyzer.model.arrays import Values
 from analyzer.model.name_words import read_name
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
+from analyzer.model.score_words import read_score
 from analyzer.model.tables import Series
 
 NOISE_POINTS = 5
@@ -181,6 +182,10 @@ def _accuracies(out: FactWriter, view: RunView) -> None:
     if len(held_out) >= 2 * NOISE_POINTS:
         gained = float(median_of(held_out.value[-NOISE_POINTS:]) - median_of(held_out.value[:3]))
         out.put("accuracy_gained", gained / scale, refs_at(held_out, [0, last]))
+    if (zero_shot := view.events("zero_shot_score")) and best == last:
+        before = float(str(zero_shot[-1].fields["score"]))
+        gained = float(held_out.value[last]) - before if (before > 1.5) == (scale > 1.5) else 0.0
+        out.put("above_zero_shot", gained >= KEPT * scale, [zero_shot[-1].ref, *refs])
     if train is not None:
         train_scale = 100.0 if float(train.value.max()) > 1.5 else 1.0
         count = max(len(train) // 20, 1)
@@ -218,7 +223,9 @@ def _scores(out: FactWriter, view: RunView) -> None:
     kept: list[tuple[bool, Series]] = []
     few: list[tuple[Values, Series]] = []
     lost = False
-    for name in sorted(view.run.metrics.names):
+    named = [name for name in sorted(view.run.metrics.names) if _SCORE.match(name)]
+    # Beside the score of all classes that of one is no matter of which model is chosen.
+    for name in [name for name in named if read_score(name).whole] or named:
         if (match := _SCORE.match(name)) is None or (score := _share(view.curve(name))) is None:
             continue
         falls = match["what"] in {"wer", "cer"}
@@ -238,6 +245,25 @@ def _scores(out: FactWriter, view: RunView) -> None:
     if kept:
         score = next((series for good, series in kept if good), kept[0][1])
         out.put("score_kept", not lost and any(good for good, _ in kept), ends_of(score))
+        _gained_since_best(out, view, [series for good, series in kept if good and not lost])
+
+
+def _gained_since_best(out: FactWriter, view: RunView, kept: list[Series]) -> None:
+    """The most that a score gained since the evaluation whose loss was the lowest."""
+    losses = view.once(evaluations)
+    if losses is None or not np.isfinite(losses.value).any():
+        return
+    best = int(np.nanargmin(losses.value))
+    gains: list[tuple[float, int, Series]] = []
+    for score in kept:
+        rows = np.flatnonzero(score.step == losses.step[best])
+        if rows.size == 1 or len(score) == len(losses):
+            at = int(rows[0]) if rows.size == 1 else best
+            unit = 100.0 if float(score.value.max()) > SURER else 1.0
+            gains.append((abs(float(median_of(score.value[-2:]) - score.value[at])) / unit, at, score))
+    if gains:
+        most, at, score = max(gains, key=lambda entry: entry[0])
+        out.put("score_gained_since_best", most, refs_at(score, [at, len(score) - 1]))
 
 
 def _each_better(values: Values) -> bool:

@@ -100,6 +100,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _nonfinite(out, view)
     _zeros(out, view)
     _zero_but_wrong(out, view)
+    _nothing_trained(out, view)
     _layers(out, view)
     _frozen(out, view)
     _leap_together(out, view)
@@ -375,6 +376,15 @@ def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
     scores = (view.curve(name) for name in view.run.metrics.names if read_score(name).better > 0)
     if any(score is not None and len(score) and not score.value.any() for score in scores):
         out.put("evaluation_zero", value=True, refs=end_of(evaluated))
+
+
+def _nothing_trained(out: FactWriter, view: RunView) -> None:
+    """Whether loss and right answers of training are exactly 0 in every row: sums over no batch. A gradient shows that there was one."""
+    loss, right = view.curve("loss"), view.curve("accuracy")
+    if loss is None or right is None or min(len(loss), len(right)) < FROZEN_ROWS:
+        return
+    nothing = not loss.value.any() and not right.value.any() and view.curve("grad_norm") is None
+    out.put("nothing_trained", nothing, [*ends_of(loss), *end_of(right)])
 
 
 def _has_idle(view: RunView) -> bool:
