@@ -33,6 +33,9 @@ from analyzer.record import NamedTuple, dataclass
 from analyzer.vocabulary.config import canonical_key
 from analyzer.vocabulary.frameworks import framework_of
 
+DIARIES = ("debug-core.log", "debug-internal.log")
+"""Diaries that the client of W&B keeps of itself: they hold objects, and none that a reader takes."""
+
 HEAD_BYTES = 65_536
 """Bytes that ``sniff`` sees; every format of the survey shows itself within them."""
 

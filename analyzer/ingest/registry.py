@@ -13,7 +13,16 @@ from importlib import import_module
 from typing import Any, cast
 
 from analyzer.guard import THEIR_FAULT, Guard
-from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSource, Reader, SourceWriter
+from analyzer.ingest.base import (
+    DIARIES,
+    HEAD_BYTES,
+    Candidate,
+    Ingestor,
+    Match,
+    OpenSource,
+    Reader,
+    SourceWriter,
+)
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import dataclass
 from analyzer.vocabulary.packs import READERS, installed
@@ -22,8 +31,6 @@ _FIRST_KEY = re.compile(rb'\{\s*"')
 _RUN_IN_STORE = LazyRegex(
     r"[0-9a-f]{32}/(?:(?:metrics|params|tags|inputs|outputs|traces)/|meta\.yaml(?:\n|$))"
 )
-_DIARIES = ("debug-core.log", "debug-internal.log")
-"""Diaries that the client of W&B keeps of itself: they hold objects, and none that a reader takes."""
 
 _MARKS = (b",", b"\t", b";")
 _Test = Callable[[Candidate], bool]
@@ -47,7 +54,7 @@ def _any(*tests: _Test) -> _Test:
 
 def _is_object(candidate: Candidate) -> bool:
     """JSON, not the dict of Python's ``print`` that many console logs begin with."""
-    if candidate.name.endswith(_DIARIES):
+    if candidate.name.endswith(DIARIES):
         return False
     start = candidate.head[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     return start.startswith(b"{") and not start.startswith(b"{'")
@@ -117,7 +124,7 @@ def _is_inspect_log(candidate: Candidate) -> bool:
 def _holds_objects(candidate: Candidate) -> bool:
     lines = (line.strip(b"\xef\xbb\xbf \t\r") for line in candidate.head.split(b"\n"))
     whole = any(line.startswith(b"{") and line.endswith(b"}") for line in lines)
-    return whole and _has_a_key(candidate) and not candidate.name.endswith(_DIARIES)
+    return whole and _has_a_key(candidate) and not candidate.name.endswith(DIARIES)
 
 
 def _is_argument_file(candidate: Candidate) -> bool:

@@ -91,6 +91,21 @@ def test_a_class_that_is_hardly_found_beside_one_that_always_is(last, best, told
 
 
 @pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"val_r2": [-4.0, -1.2, -0.5, -0.42, -0.4]}, True),
+        ({"val_r2": [-4.0, -1.2, 0.1, 0.3, 0.35]}, False),  # it began there
+        ({"train_r2": [-4.0, -1.2, -0.5, -0.42, -0.4]}, None),
+        ({"val_r2": [-0.3] * 5, "test_r2": [0.7]}, False),
+    ],
+)
+def test_a_held_out_r2_below_0_is_worse_than_the_mean_of_the_targets(columns, told):
+    facts = RunMaker().log({"loss": LOSSES[:5]}).log(columns).plain()
+
+    assert facts.get("signal.last.worse_than_mean") is told
+
+
+@pytest.mark.parametrize(
     ("losses", "told"),
     [
         (leaping({12, 25, 41}), True),

@@ -168,15 +168,15 @@ class LogReader:
         self._learned = LearnedBlocks()
         self._block_forms = next(one for one in self._grammars if isinstance(one, BlockForms))
 
-    def read(self, blocks: Iterable[Block]) -> None:
-        """Read all blocks and finish."""
+    def read(self, blocks: Iterable[Block], *, of_run: bool = True) -> None:
+        """Read all blocks and finish; where a log that is not the run's stops, it tells nothing of the run."""
         ends = EndKeeper()
         for block in ends.pass_on(blocks):
             self._blocks_read += 1
             self._bytes_given += len(block.data)
             for piece in _pieces(block) if self._blocks_read == 1 else (block,):
                 self._read_block(piece)
-        end = ends.end(self.state.out.source)
+        end = ends.end(self.state.out.source) if of_run else None
         if end is not None:
             self.state.out.log_end(end)
             self.state.last_line = end.line

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
+from analyzer.ingest.base import DIARIES, Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.metric_columns import METRIC_FILE
 from analyzer.ingest.runs.run_shapes import is_of_held_out
 from analyzer.ingest.source_text import UTF16_MARKS, bounded_lines, decode, is_model_card, looks_like_text
@@ -118,7 +118,10 @@ class TextLog:
         reader = LogReader(out)
         reader.state.held_out = is_of_held_out(source.path, alone=False)
         reader.state.measures = _measures(source.path)
-        reader.read(read_blocks(chunks(), on_long_line))
+        is_diary = source.path.name.endswith(DIARIES)
+        reader.read(read_blocks(chunks(), on_long_line), of_run=not is_diary)
+        if is_diary:
+            out.gap("the client of a tracker keeps this diary of itself: it tells nothing of the training")
         for reason in lost:
             out.gap(f"the rest of the file cannot be read: {reason}", evidence=True)
 

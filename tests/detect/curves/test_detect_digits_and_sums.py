@@ -202,3 +202,14 @@ def test_a_log_likelihood_is_below_zero_by_design(name, is_told):
     facts = build_facts(run_detectors(read_text(text))).plain
 
     assert facts.get("signal.metric.negative_loss", False) is is_told
+
+
+def test_an_overlap_that_runs_on_from_batch_to_batch_is_no_gain_on_held_out_data():
+    losses, held_out = [0.9 * 0.95**n for n in range(40)], [0.5 + 0.02 * (n % 3) for n in range(40)]
+    runs_on, scatters = (
+        [0.5 + 0.003 * n for n in range(40)],
+        [0.5 + 0.003 * n - 0.01 * (n % 4 == 2) for n in range(40)],
+    )
+
+    assert by_epoch(losses, eval_loss=held_out, val_mean_iou=runs_on)["signal.gap.score_gained"] is False
+    assert by_epoch(losses, eval_loss=held_out, val_mean_iou=scatters)["signal.gap.score_gained"] is True

@@ -308,6 +308,7 @@ def test_a_timeout_dump_tells_where_a_run_hangs():
         ("/x/torch/_dynamo/eval_frame.py", "_fn", ""),
         ("/x/common/vec_env/subproc_vec_env.py", "step_wait", "environments"),
         ("/x/tianshou/env/worker/subproc.py", "recv", "environments"),
+        ("/x/lib/python3.12/multiprocessing/queues.py", "put", "returning_result"),
         ("/x/vectorised_text/reader.py", "read", ""),
         ("/x/transformers/generation/utils.py", "generate", "generation"),
         ("/x/lightning/loops.py", "_run_sanity_check", "evaluation"),

@@ -61,6 +61,9 @@ OF_THE_EPOCH = 1.15
 OPENED = 3.0
 """Held-out over training loss at the end of a run that began with both alike."""
 
+RUNS_ON = 30
+"""Evaluations of which no two scatter: a score of a held-out set that is learned falls back by a sample now and then."""
+
 SCORE_GAINED = 0.05
 """A twentieth of the first score: more than evaluations of one model differ by."""
 
@@ -311,6 +314,7 @@ def _score_gained(out: FactWriter, view: RunView) -> None:
     held = [score for score in view.once(scores_of) if score.reading.phase == "eval" and score.reading.whole]
     # A perplexity is the held-out loss once more, and a running best never ends below itself.
     held = [score for score in held if _THE_LOSS_ITSELF.isdisjoint(words_of(score.name))]
+    held = [score for score in held if not _runs_on(score.reading.better * score.values)]
     long = [score for score in held if len(score.series) >= ROWS]
     better = [score for score in long if _ends_at_best(score.reading.better * score.values)]
     found = [score.series for score in better or long] + [
@@ -318,6 +322,11 @@ def _score_gained(out: FactWriter, view: RunView) -> None:
     ]
     if found:
         out.put("score_gained", bool(better), ends_of(found[0]))
+
+
+def _runs_on(values: Values) -> bool:
+    """Whether a score rises in every one of many rows: a mean over all batches so far, which Keras prints of an overlap, and no score of an evaluation."""
+    return values.size >= RUNS_ON and bool((np.diff(values) > 0).all())
 
 
 def _ends_at_best(values: Values) -> bool:

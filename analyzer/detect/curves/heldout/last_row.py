@@ -70,6 +70,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _empty_answers(out, view, every)
     _decibels_apart(out, view)
     _class_never_found(out, view, every)
+    _worse_than_mean(out, every)
     _undefined(out, view)
     _only_evaluated(out, view, every)
 
@@ -164,6 +165,15 @@ def _class_never_found(out: FactWriter, view: RunView, every: tuple[Score, ...])
     out.put("class_never_found", bool(never) and others >= MOSTLY, end_of(shown.series))
     if never:
         out.put("class_never_found_name", shown.series.logged_as, end_of(shown.series))
+
+
+def _worse_than_mean(out: FactWriter, every: tuple[Score, ...]) -> None:
+    """Whether the share of the variance that is explained on held-out data ends below 0: the mean of the targets predicts better."""
+    explained = [s for s in every if "r2" in s.reading.kind and s.reading.phase == "eval" and s.reading.whole]
+    if explained:
+        shown = min(explained, key=_late)
+        out.put("worse_than_mean", max(_late(score) for score in explained) < 0, end_of(shown.series))
+        out.put("explained", _late(shown), end_of(shown.series))
 
 
 def _class_hardly_found(out: FactWriter, classes: dict[int, list[Score]]) -> None:

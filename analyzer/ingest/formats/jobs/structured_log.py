@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
+from analyzer.ingest.base import DIARIES, Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import is_known_metric
 from analyzer.ingest.scalar_text import json_object, metric_value, whole_step
 from analyzer.ingest.source_text import bounded_lines
@@ -35,8 +35,8 @@ _EXCEPTION = (
 _STEP = ("step", "global_step", "iteration", "iter", "train/step")
 _JOURNAL_TIME = "__REALTIME_TIMESTAMP"
 
-_DIARIES = frozenset({"debug.log", "debug-core.log", "debug-internal.log"})
-"""Diaries that the client of W&B keeps of itself."""
+_DIARY = "debug.log"
+"""What the client of W&B calls the diary of its part within the program."""
 
 SNIFFED_LINES = 20
 """Lines that show what kind of log it is."""
@@ -47,7 +47,7 @@ class StructuredLog:
 
     def sniff(self, candidate: Candidate) -> Match:
         """The first lines are objects with a message, and a level or a time."""
-        if candidate.name.rpartition("/")[2] in _DIARIES:
+        if candidate.name.endswith(DIARIES) or candidate.name.rpartition("/")[2] == _DIARY:
             return Match.NO
         rows = [
             row for line in candidate.head.splitlines()[:SNIFFED_LINES] if (row := _row(line)) is not None

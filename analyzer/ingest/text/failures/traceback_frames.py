@@ -131,6 +131,7 @@ _PHASE_FILES = (
     ("loading", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}loader)\.py$"), LazyRegex(r"^_?(?:legacy_)?load")),
     ("logging", LazyRegex(r"[/\\](?:tensorboard|tensorboardX|summary)[/\\](?:\w{1,20}[/\\]){0,3}\w{0,20}(?:writer|record_writer|gfile)\.py$"), LazyRegex(r".")),
     ("environments", LazyRegex(r"[/\\](?:vec_env|vector|envs?[/\\]worker)[/\\]\w{1,40}\.py$|[/\\](?:async_vector_env|subproc_vec_env|venvs?|parallel_envs?)\.py$"), LazyRegex(r".")),
+    ("returning_result", LazyRegex(r"[/\\]multiprocessing[/\\]queues\.py$"), LazyRegex(r"^(?:SimpleQueue\.)?put$")),
     ("setup", LazyRegex(r"[/\\]nn[/\\]parallel[/\\]distributed\.py$|[/\\]fully_sharded_data_parallel\.py$"), LazyRegex(r"^_{0,2}(?:init_{0,2}|ddp_init_helper)$")),
     ("compile", LazyRegex(r"[/\\]torch[/\\]_inductor[/\\]|[/\\]triton[/\\]compiler[/\\]"), LazyRegex(r"^(?!_?call$|run$|__call__$)")),
     ("compile", LazyRegex(r"[/\\]torch[/\\]_dynamo[/\\](?:convert_frame|symbolic_convert|output_graph)\.py$"), LazyRegex(r".")),

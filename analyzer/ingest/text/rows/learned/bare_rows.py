@@ -10,6 +10,7 @@ row has been read: the first of each epoch's lines stands before it as often as 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from math import isfinite
 
 from analyzer.ingest.names import canonical_metric
@@ -201,7 +202,9 @@ class BareRows:
             and all(read_score(name).better for name in kind)
             and len({tuple(values.values()) for _, values in rows}) > 1
         }
-        waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course
+        # a list of scores is the result of an evaluation, which may be all that a log tells
+        results = self._beside if len(self._beside) >= BARE_NAMES and all(map(is_score, chain(*self._beside))) else {}  # fmt: skip
+        waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course | results  # fmt: skip
         lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
         told = sum(map(len, waiting)) >= BARE_NAMES or not all(map(isfinite, lone))
         phases = {read_name(name).phase for kind in waiting for name in kind}

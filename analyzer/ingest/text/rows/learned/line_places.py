@@ -61,7 +61,7 @@ _SEEN = LazyRegex(
     rf"|^\s{{0,8}}(?:instance|example|sample|sentence|word) ?[:=] {{0,3}}(?P<at2>{INT})(?=[;,|])"
 )
 _NUMBER_OF = LazyRegex(
-    rf"(?i)^\W{{0,8}}number of (?P<word>iterations?|(?:time)?steps|updates) {{0,3}}[:=] {{0,3}}(?P<at>{INT})(?=[ ,;|]{{1,4}}[A-Za-z][\w ]{{0,30}}[:=] {{0,3}}{FLOAT})"
+    rf"(?i)(?:^\W{{0,8}}|[\]:-] )number of (?P<word>iterations?|(?:time)?steps|updates) {{0,3}}[:=] {{0,3}}(?P<at>{INT})(?=[ ,;|]{{1,4}}[A-Za-z][\w ]{{0,30}}[:=] {{0,3}}{FLOAT})"
 )
 """How many of them there were, where a row goes on behind it: ``Number of iteration : 500 CIDEr : 0.5``."""
 _BATCHES = LazyRegex(
@@ -246,7 +246,7 @@ MIN_ROW = 12
 def _other_form(text: str) -> re.Match[str] | None:
     return (
         _BRACKETS.match(text)
-        or _NUMBER_OF.match(text)
+        or _NUMBER_OF.search(text)
         or _SEEN.search(text)
         or _BATCHES.match(text)
         or _LEADING.match(text)

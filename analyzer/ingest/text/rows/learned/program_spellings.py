@@ -81,7 +81,7 @@ def plain_of_programs(text: str) -> str:
     >>> plain_of_programs("test, 9/90, 2.5"), plain_of_programs("train 9/90 400"), plain_of_programs("#3 Score().of((net)):9.5")
     ('[9/90] test: 2.5', 'train 9/90 400', '#3 Score.of:9.5')
     >>> plain_of_programs("INFO fit: {'acc': [(0, 0.25), (1, 0.5)]}"), plain_of_programs("sizes [(9, 9)]")
-    ('step 0, acc_history: 0.25; step 1, acc_history: 0.5; }', 'sizes [(9, 9)]')
+    ('step 0, part/acc: 0.25; step 1, part/acc: 0.5; }', 'sizes [(9, 9)]')
     >>> plain_of_programs("cur metric, acc: 0.5, fps: 9.5")
     'eval metric, acc: 0.5, fps: 9.5'
     """
@@ -104,8 +104,8 @@ def _of_a_phase(match: re.Match[str]) -> str:
 
 
 def _of_rounds(match: re.Match[str]) -> str:
-    """A row for each round."""
-    return _IN_ROUND.sub(rf"step \1, {match['name']}_history: \2; ", match["pairs"])
+    """A row for each round, as a part: the rounds may have been told one by one before."""
+    return _IN_ROUND.sub(rf"step \1, part/{match['name']}: \2; ", match["pairs"])
 
 
 def _of_words(match: re.Match[str]) -> str:

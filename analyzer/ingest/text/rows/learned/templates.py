@@ -105,8 +105,7 @@ class TemplateRows(Learnable):
 
     def __init__(self) -> None:
         self._templates: dict[str, Template] = {}
-        self._counter = EpochCounter()
-        self._starts = EpochStarts()
+        self._counter, self._starts, self._sure_at = EpochCounter(), EpochStarts(), (-1, Where(None))
         self._heading: tuple[int, Where, int | None] | None = None
         self._reached: int | None = None
         self._evaluations = Evaluations()
@@ -125,8 +124,7 @@ class TemplateRows(Learnable):
         self._guessed: set[frozenset[str]] = set()
         self._alike: dict[frozenset[str], list[Template]] = {}
         self._program = ""
-        self.rows = 0
-        self._barren = 0
+        self.rows = self._barren = 0
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -241,8 +239,9 @@ class TemplateRows(Learnable):
             new = enough > GUESSED_ROWS or not any(values.keys() <= kind for kind in self._guessed)
             if new and template.seen + 1 < enough:
                 where = self._where(row.place, numbers)
-                self._heading = (line.number, where, None)
-                return self._once_seen(template, values, where, line, log, enough)
+                if self._sure_at != (line.number - 1, where):  # else right below a sure row of its step
+                    self._heading = (line.number, where, None)
+                    return self._once_seen(template, values, where, line, log, enough)
             self._catch_up(template, log)
         return self._placed(row, values, numbers, line, log)
 
@@ -301,6 +300,7 @@ class TemplateRows(Learnable):
             log.trainings.note(int(counted(numbers[row.place.epoch])), line, log, frozenset(values))
         self._write(values, where, line, log)
         self._heading, self._reached = (line.number, where, None), log.step
+        self._sure_at = (line.number, where)
         return True
 
     def _write(self, values: dict[str, float], where: Where, line: LogLine, log: LogState) -> None:

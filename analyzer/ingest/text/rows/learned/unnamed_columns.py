@@ -46,8 +46,8 @@ RISING = "number"
 LEAP = 1000.0
 """One row among ten and more at a thousand times what the others are worth: scores are bounded and counts do not leap, losses do."""
 
-BEHIND = 3
-"""A number with the batch and the epoch behind it."""
+MOST_BEHIND = 3
+"""Numbers of a row that begins with what it tells: the batch and the epoch stand behind."""
 
 MAX_DIGITS = 12
 MAX_ROWS = 100_000
@@ -93,8 +93,8 @@ class UnnamedColumns:
         values = [value for n in numbers if not n.isdecimal() and (value := parse_number(n)) is not None]
         first = next((at for at, number in enumerate(numbers) if not number.isdecimal()), len(numbers))
         counters = tuple(int(number) for number in numbers[:first] if len(number) <= MAX_DIGITS)
-        if not counters and len(numbers) == BEHIND and all(map(str.isdecimal, numbers[1:])):
-            counters = (int(numbers[2]), int(numbers[1]))  # "0.5 100 3": batch and epoch stand behind
+        if not counters and len(numbers) <= MOST_BEHIND and all(map(str.isdecimal, numbers[1:])):
+            counters = tuple(int(number) for number in reversed(numbers[1:]))  # "0.5 100 3"
         if not counters and len(values) == 1 and len(self._alone) < MAX_ROWS:
             self._alone.append((values[0], line.detached()))
         like = not self._rows or [len(part) for part in self._rows[0][:2]] == [len(counters), len(values)]
