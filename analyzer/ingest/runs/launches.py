@@ -122,13 +122,14 @@ def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[i
     begins = [line for line in begins if line not in spoken]  # what reports something is no banner
     if not rows.line.size:
         return _failed_at_once(events, begins)
-    falls = (np.diff(step) < 0) & (step[1:] <= step[:1])
+    anew = step[1:] <= step[:1]
+    falls = (np.diff(step) < 0) & anew
     if np.count_nonzero(falls) > MAX_LAUNCHES:
         return []
     if heads:
         begins = []
     known = np.searchsorted(np.array(begins, np.int64), rows.line)
-    resets = (np.flatnonzero(falls | ((np.diff(step) == 0) & (np.diff(known) > 0))) + 1).tolist()
+    resets = (np.flatnonzero(falls | (anew & (np.diff(step) == 0) & (np.diff(known) > 0))) + 1).tolist()
     bounds = [0, *resets, step.size]
     for number, at in enumerate(resets):
         low, high = int(rows.line[at - 1]), int(rows.line[at])

@@ -276,3 +276,12 @@ def test_an_exception_that_a_sentence_quotes_beside_rows_ended_nothing(tmp_path:
 def test_what_only_warned_above_rows_that_go_on_accuses_nothing(tmp_path: Path, line: str) -> None:
     (tmp_path / "run.log").write_text(line + "\n" + ROWS)
     assert diagnose(tmp_path / "run.log").status not in ("failed", "degraded")
+
+
+def test_the_frames_of_an_import_that_numpy_warns_of_are_no_traceback_that_was_cut():
+    frames = '  File "/a/b.py", line 3, in <module>\n    import c\n  File "/a/c.py", line 4, in <module>\n    import d\n'
+    warned = f"may crash. To support both versions\n\nTraceback (most recent call last):{frames.rstrip()}\nstep 1 loss 0.5\n"
+    lost = f"Traceback (most recent call last):\n{frames}"
+
+    assert not read_text(warned).events.of("traceback_cut")
+    assert read_text(lost).events.of("traceback_cut")

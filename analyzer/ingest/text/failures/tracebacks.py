@@ -101,6 +101,8 @@ MAX_FOREIGN_LINES = 60
 FIRST_LINES = 2
 """An excerpt that begins inside a traceback shows a frame in its first line, or after one line of code."""
 
+_STACK_ALONE = LazyRegex(r'last\): {2}File "[^"]+", line \d+, in \S+$')
+"""NumPy shows so which import it warns of; an exception has a line of its own below its header."""
 _OF_A_DUMP = LazyRegex(r'^\W{0,4}File "[^"]{1,400}", line \d{1,7} in ')
 """A frame as the interpreter writes it when a fatal signal ends it: those of an exception have a comma before ``in``."""
 
@@ -342,6 +344,8 @@ class TracebackCapture:
         if self.ignored and self.emitted:
             return  # several finalisers write into one another, and each says the same
         if self.stack.frames and self.emitted < self.expected and not self.syntax_only:
+            if _STACK_ALONE.search(self.started.text):
+                return
             reason = "a traceback without an exception line: cut off or interleaved"
             log.out.gap(reason, line=self.started.number)
             if self.ignored or self._is_lost_end():

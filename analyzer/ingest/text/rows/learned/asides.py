@@ -142,14 +142,16 @@ def best_so_far(text: str, used: frozenset[int]) -> list[Field]:
     >>> [found.name for found in best_so_far(f"Best valid_UA: {FLOAT}", frozenset())]
     ['Best_valid_UA']
     """
-    named = [(field, *words_of(field.name)) for field in _numbers_with_names(text, used)]
+    named = [(field, words_of(field.name)) for field in _numbers_with_names(text, used)]
     best = [
-        (field, rest) for field, first, *rest in named if first in _BEST and not names_time("_".join(rest))
+        (field, words[1:])
+        for field, words in named
+        if words[:1] and words[0] in _BEST and not names_time("_".join(words[1:]))
     ]
     # what is called by its phase was measured, and so was what stands beside it
     told = any(_measures(rest) or (rest and read_name("_".join(rest)).phase) for _, rest in best)
     return [field for field, _ in best if told] + [
-        field for field, first, *_ in named if first == "max" and is_score(field.name)
+        field for field, words in named if words[:1] == ("max",) and is_score(field.name)
     ]
 
 
