@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from log_reading import PUBLIC, only, points, read_bytes, read_file, read_text
 
-import analyzer
-from analyzer.errors import AnalyzerError
 from analyzer.ingest.base import Candidate, Match, SourceWriter
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.text.text_log import TextLog, read_lines
@@ -500,16 +498,3 @@ def test_failures_of_public_logs_are_found(path, kind, count):
         pytest.skip("the public logs are not on this machine")
 
     assert len(read_file(PUBLIC / path).events.of(kind)) == count
-
-
-def test_the_diary_of_a_trackers_client_is_no_log_of_a_run(tmp_path):
-    rows = "".join(
-        f'{{"time":"2026-02-03T04:05:{second:02}.1+01:00","level":"ERROR","msg":"sender: api: failed sending: giving up"}}\n'
-        for second in range(20)
-    )
-    (tmp_path / "0_debug-internal.log").write_text(rows, encoding="utf-8")
-    with pytest.raises(AnalyzerError, match="the client of a tracker keeps this diary of itself"):
-        analyzer.diagnose(tmp_path / "0_debug-internal.log")
-
-    (tmp_path / "train.log").write_text(rows, encoding="utf-8")
-    assert analyzer.diagnose(tmp_path / "train.log").status == "failed"

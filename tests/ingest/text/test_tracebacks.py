@@ -285,3 +285,10 @@ def test_the_frames_of_an_import_that_numpy_warns_of_are_no_traceback_that_was_c
 
     assert not read_text(warned).events.of("traceback_cut")
     assert read_text(lost).events.of("traceback_cut")
+
+
+def test_the_frames_of_colab_are_links():
+    link = "[/usr/local/lib/python3.11/dist-packages/acme/auto.py](https://localhost:8080/#) in find(name)\n"
+    text = f"KeyError          Traceback (most recent call last)\n{link}----> 3     return kinds[name]\n\nKeyError: 'x'\n"
+
+    assert only(read_text(text), "python_traceback")["raised_in"].endswith("acme/auto.py")

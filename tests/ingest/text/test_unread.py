@@ -97,3 +97,16 @@ def test_an_error_below_what_a_program_says_while_it_starts_is_not_passed_over(t
 
     assert dx.status == "failed"
     assert dx.first_failure.place.line == 3
+
+
+def test_the_diary_of_a_trackers_client_is_no_log_of_a_run(tmp_path):
+    rows = "".join(
+        f'{{"time":"2026-02-03T04:05:{second:02}.1+01:00","level":"ERROR","msg":"sender: api: failed sending: giving up"}}\n'
+        for second in range(20)
+    )
+    (tmp_path / "0_debug-internal.log").write_text(rows, encoding="utf-8")
+    with pytest.raises(UnreadableFileError, match="the client of a tracker keeps this diary of itself"):
+        diagnose(tmp_path / "0_debug-internal.log")
+
+    (tmp_path / "train.log").write_text(rows, encoding="utf-8")
+    assert diagnose(tmp_path / "train.log").status == "failed"

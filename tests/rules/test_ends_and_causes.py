@@ -1,8 +1,11 @@
-"""Ctrl-C while a rank waits for the others: what it waited for is told beside who stopped it."""
+"""What is told beside how a run ended: what it waited for as somebody gave up, and what words alone suggest."""
 
 import pytest
 
 import analyzer
+from analyzer import pipeline
+from analyzer.model.diagnosis import WORDS
+from tests.shipped_samples import SAMPLES, studied
 
 TORCH = "/opt/lib/python3.11/site-packages/torch/distributed"
 ROWS = "".join(f"step {n} loss {1 + 3 * 0.96**n:.4f}\n" for n in range(1, 60))
@@ -24,3 +27,15 @@ def test_who_gives_up_on_a_wait_is_told_what_it_waited_for(tmp_path, before, cal
     dx = analyzer.diagnose(tmp_path)
 
     assert [finding.cause.id for finding in dx.findings] == causes
+
+
+@pytest.mark.parametrize(("words", "cut", "behind"), [(0.4, 0.6, 2), (0.4, 0.4, 2), (0.45, 0.3, 0)])
+def test_what_words_alone_suggest_stands_behind_a_log_that_is_likelier_cut_off(words, cut, behind):
+    first = studied(SAMPLES[0]).diagnosis.findings[0]
+    line = first.evidence[0]._replace(id=WORDS, values={})
+    by_words = first._replace(probability=words, evidence=(line,))
+    ends = first._replace(
+        probability=cut, cause=first.cause._replace(id="log-truncated", kind="lifecycle"), severity="advisory"
+    )
+
+    assert pipeline._says_less(by_words, (ends, by_words), "insufficient") == behind
