@@ -16,6 +16,11 @@ NOT_BY_NUMBERS = frozenset({"memory", "storage", "hardware", "data", "config"})
 """Families of causes that no value of a loss brings about: a refused allocation, a picture that cannot be decoded or a refused
 setting has its own reason on a bad curve too."""
 
+OF_THE_PROGRAM = frozenset(
+    {"TypeError", "NameError", "AttributeError", "ImportError", "ModuleNotFoundError", "SyntaxError", "UnboundLocalError", "FileNotFoundError", "NotImplementedError"}
+)  # fmt: skip
+"""Exceptions by which a program is wrong, whatever its numbers are."""
+
 Folding = Mapping[str, Mapping[str, str]]
 """Kind -> {kind that it explains -> title of its top cause}; under "*" every kind that was folded."""
 
@@ -32,11 +37,7 @@ def fold(ranking: Ranking, facts: Mapping[str, Scalar]) -> Folding:
         for other, others in ranking.kinds.items():
             if other == kind or not others or other in folded["*"] or kind in folded["*"]:
                 continue
-            if (
-                kind in OF_NUMBERS
-                and others[0].rule.family in NOT_BY_NUMBERS
-                and came_first(others[0], facts)
-            ):
+            if kind in OF_NUMBERS and _by_no_number(others[0], facts):
                 continue
             names = {other, others[0].rule.entry.id}
             together = sum(item.probability for item in items if names & set(item.rule.explains_also))
@@ -49,6 +50,13 @@ def fold(ranking: Ranking, facts: Mapping[str, Scalar]) -> Folding:
                     folded.setdefault(kind, {})[other] = others[0].rule.entry.id
                 folded["*"][other] = kind
     return folded
+
+
+def _by_no_number(item: Scored, facts: Mapping[str, Scalar]) -> bool:
+    """Whether a cause rests on the failure that came first and is none that bad numbers bring about."""
+    raised = str(facts.get("event.python_traceback.exception") or "").rpartition(".")[2]
+    of_program = raised in OF_THE_PROGRAM and item.rule.symptom_kind == "crash"
+    return (item.rule.family in NOT_BY_NUMBERS or of_program) and came_first(item, facts)
 
 
 def _lines_seen(item: Scored) -> list[str]:

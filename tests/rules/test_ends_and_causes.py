@@ -39,3 +39,16 @@ def test_what_words_alone_suggest_stands_behind_a_log_that_is_likelier_cut_off(w
     )
 
     assert pipeline._says_less(by_words, (ends, by_words), "insufficient") == behind
+
+
+@pytest.mark.parametrize(("raised", "by_numbers"), [("TypeError", False), ("AcmeNumericsError", True)])
+def test_a_call_that_python_refuses_does_not_follow_from_a_loss_that_ran_away(tmp_path, raised, by_numbers):
+    losses = "".join(f"step {n} loss {2 + n * 0.8:.3f}\n" for n in range(1, 90))
+    (tmp_path / "train.log").write_text(
+        f'{losses}Traceback (most recent call last):\n  File "/srv/job/fit.py", line 9, in <module>\n    model.update(x)\n'
+        f"{raised}: update() did not take it\n"
+    )
+    first = analyzer.diagnose(tmp_path).findings[0]
+
+    assert first.cause.id == "loss-divergence"
+    assert ("user-code-exception" in str(first.explains)) == by_numbers
