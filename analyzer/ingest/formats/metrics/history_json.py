@@ -156,7 +156,7 @@ def _holds_a_course(candidate: Candidate) -> bool:
         return True
     keys = _KEY.findall(text)
     phases = {_phase(key) in _TRAINED for key in keys if _phase(key) and is_known_metric(key)}
-    if phases == {True, False} and "epoch" in keys and "[" not in text:
+    if phases == {True, False} and "epoch" in keys and "[" not in text and text.count("{") == 1:
         return True
     if (row := _FIRST_NUMBERED.match(text)) and any(map(is_known_metric, _KEY.findall(row[1]))):
         return True
