@@ -16,7 +16,7 @@ from sklearn.model_selection import GroupKFold
 
 from analyzer.casebook.record import CaseRecord
 from analyzer.classifier.ridge import Ridge, fit_ridge, pack_ridge
-from analyzer.detect.likeness.marks import marks_of
+from analyzer.detect.likeness.marks import TRUE, marks_of
 from analyzer.errors import InputError
 from analyzer.model.labels import HEALTHY, ORDINARY, OUTSIDE
 from analyzer.record import dataclass
@@ -30,6 +30,10 @@ STRENGTH = 0.5
 
 ENOUGH_OF_A_LABEL = 3
 """A cause of fewer runs counts as outside: it would be learned from the accidents of one log."""
+
+LOUDNESS = 5.0
+"""How much more weighs what is true of a run than a level that a number reaches: a run has a thousand levels. Of 543 faulty runs, by
+readers that had not seen them, 78.8, 79.0, 79.6 and 79.7 % are named first with 1, 2, 3 and 5, of all public ones held out 79.2, 79.3, 79.4 and 79.8."""
 
 LAB, LAB_TRUST = "lab/", 0.3
 """A small training that was made to fail counts less than a run that did: nobody found its fault hard. From .03 to .3 as many unseen
@@ -117,7 +121,9 @@ def _fitted(
 ) -> Ridge:
     chosen = list(seen)
     trust = np.array([runs.trust[i] for i in chosen])
-    return fit_ridge([runs.marks[i] for i in chosen], [learned[i] for i in chosen], known, STRENGTH, trust)
+    louder = {mark: LOUDNESS for mark in known if mark.endswith(TRUE)}
+    marks, causes = [runs.marks[i] for i in chosen], [learned[i] for i in chosen]
+    return fit_ridge(marks, causes, known, STRENGTH, trust, louder)
 
 
 def _cross_validated(

@@ -61,6 +61,7 @@ def fit_ridge(
     known: Iterable[Hashable],
     strength: float,
     trust: Values | None = None,
+    louder: Mapping[Any, float] | None = None,
 ) -> Ridge:
     """Solved over the runs, of which there are fewer than marks.
 
@@ -70,9 +71,12 @@ def fit_ridge(
         known: The marks that are learned from, in the order of the columns.
         strength: Of the ridge, for a run that is trusted wholly.
         trust: Above 0 to 1: how much each run counts; wholly if left out.
+        louder: Factors of the marks that weigh more than their rarity says.
     """
     place = {mark: column for column, mark in enumerate(known)}
     rarity = _rarity(runs, place)
+    if louder:
+        rarity = rarity * np.array([louder.get(mark, 1.0) for mark in place])
     rows = _matrix(runs, place, rarity)
     labels, wanted = _wanted(right)
     weights = np.ones(len(runs)) if trust is None else trust

@@ -25,6 +25,9 @@ LOWEST, HIGHEST = -14, 15
 KNOWN = "#"
 """Ends the mark of a fact that is known, whatever its value."""
 
+TRUE, FALSE = "=T", "=F"
+"""End the mark of a fact that holds, and of one that does not."""
+
 
 def marks_of(facts: Mapping[str, Scalar]) -> list[str]:
     """The marks of a run, sorted; empty if it has no numbers to judge.
@@ -44,7 +47,7 @@ def marks_of(facts: Mapping[str, Scalar]) -> list[str]:
         if not name.startswith(rooms):
             continue
         if isinstance(value, bool):
-            marks += [f"{name}{KNOWN}", f"{name}={'T' if value else 'F'}"]
+            marks += [f"{name}{KNOWN}", f"{name}{TRUE if value else FALSE}"]
         elif isinstance(value, int | float) and math.isfinite(value):
             marks += [f"{name}{KNOWN}", *_levels(name, value)]
     return sorted(marks)
