@@ -36,7 +36,10 @@ four in five tells trainings however little each gained: noise does so at one in
 NO_GAIN = 0.98
 """A training that ends above that part of its first loss learned nothing."""
 
-STANDS_ROWS, OF_A_GUESS, FEW_CLASSES = 20, 0.01, (2, 3, 4, 5, 10)
+FEW_CLASSES = (2, 3, 4, 5, 10)
+"""Numbers of classes whose guess, as a share of right answers, is known on sight."""
+
+STANDS_ROWS, OF_A_GUESS = 20, 0.01
 """Twenty answers rates in turn within a hundredth of that of a guess among so many classes: that training never started to learn."""
 
 _LOSSES = ("loss", "eval_loss")

@@ -38,6 +38,8 @@ class Place(NamedTuple):
 
 LIKENESS, WORDS, ALIKE, SOUND_ALIKE = "likeness", "words", "likeness-cause", "likeness-sound"
 """Ids of the lines on labelled runs with such numbers or words: of a candidate, of a cause that a rule found, of sound ones."""
+OF_LABELLED_RUNS = frozenset({ALIKE, LIKENESS, WORDS})
+"""Ids of lines that say how many labelled runs had a cause."""
 
 
 class Evidence(NamedTuple):
@@ -222,7 +224,7 @@ class Finding(NamedTuple):
     def speaks_for(self) -> list[Evidence]:
         """Counted lines that raise the cause: the rule's own, strongest first, then what labelled runs lend it."""
         raising = [line for line in self.evidence if line.counted and line.bits > 0]
-        return sorted(raising, key=lambda line: line.id in {LIKENESS, WORDS, ALIKE})
+        return sorted(raising, key=lambda line: line.id in OF_LABELLED_RUNS)
 
     def speaks_against(self) -> list[Evidence]:
         """Counted lines that lower the cause, strongest first."""

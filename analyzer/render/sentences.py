@@ -8,9 +8,8 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import (
     ALIKE,
     LAB,
-    LIKENESS,
+    OF_LABELLED_RUNS,
     SOUND_ALIKE,
-    WORDS,
     Coverage,
     Diagnosis,
     Evidence,
@@ -29,10 +28,6 @@ NAMED_FROM = 0.01
 
 LEADS_FROM = 0.1
 """Below it a cause is worth less to a reader than a harmless line that says where to look."""
-
-
-OF_LABELLED_RUNS = frozenset({ALIKE, LIKENESS, WORDS})
-"""Ids of lines that say how many labelled runs had a cause."""
 
 
 def is_of_likeliest(line: Evidence, cause: str) -> bool:

@@ -269,14 +269,16 @@ def test_of_several_findings_the_screen_says_what_happened_and_not_twice_why():
     assert "\n  Another trouble; and this one\n" in render_terminal(both, Style(colour=False))
 
 
+def cut_off(first, probability):
+    """The finding that the log breaks off, beside another."""
+    cause = first.cause._replace(id="log-truncated", title="Cut off")
+    return first._replace(symptom_kind="crash", probability=probability, cause=cause)
+
+
 def test_that_a_log_breaks_off_is_said_once_beside_a_fault():
     found = study(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero").diagnosis
     first = found.findings[0]
-    cut = first._replace(
-        symptom_kind="crash",
-        probability=0.55,
-        cause=first.cause._replace(id="log-truncated", title="Cut off"),
-    )
+    cut = cut_off(first, 0.55)
 
     assert "Cut off" not in render_terminal(replace(found, findings=(first, cut)), Style(colour=False))
     assert "Cut off" in render_terminal(replace(found, findings=(cut,)), Style(colour=False))
@@ -395,11 +397,7 @@ def test_where_too_little_is_known_what_is_missing_leads_and_not_how_the_log_end
 def test_what_is_told_at_length_stands_in_the_list_above_it_and_says_whether_words_or_numbers_were_alike():
     found = study(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero").diagnosis
     first = found.findings[0]
-    end = first._replace(
-        symptom_kind="crash",
-        probability=0.3,
-        cause=first.cause._replace(id="log-truncated", title="Cut off"),
-    )
+    end = cut_off(first, 0.3)
     line = first.evidence[0]._replace(id=WORDS, values={"message.first": first.cause.id})
     numbers = line._replace(id=LIKENESS, values={"likeness.second": "overfitting"})
     by_words = first._replace(probability=0.23, evidence=(line,))

@@ -12,6 +12,7 @@ from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.heldout.scores import ERRORS, HARDLY_ANY, OUTLINE, Score, rows_away, scores_of
 from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
+from analyzer.detect.trainings import FEW_CLASSES
 from analyzer.model.arrays import Rows, Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import distinct_of, median_of
@@ -68,7 +69,7 @@ STANDS_GAIN = 0.02
 LOST_ROWS, TARGET_LEFT, SOURCE_KEPT = 2, 0.75, 0.9
 """A quarter of the right answers lost in two evaluations to the end, more than the scatter of a hundred samples, and nine tenths kept."""
 
-GUESS_ROWS, GUESSES, BESIDE_IT = 10, (2, 3, 4, 5, 10), 5
+GUESS_ROWS, BESIDE_IT = 10, 5
 """Ten rows and more of one number that is 1/k to the last digit, beside a loss or another score of five values and more: what is counted
 does not depend on the model."""
 
@@ -350,7 +351,7 @@ def _one_guess(out: FactWriter, view: RunView) -> None:
     ]
     if not long:
         return
-    stuck = [s for s in long if any(bool((s.values == 1.0 / count).all()) for count in GUESSES)]
+    stuck = [s for s in long if any(bool((s.values == 1.0 / count).all()) for count in FEW_CLASSES)]
     loss = view.once(loss_trend)
     others = [*([] if loss is None else [loss[0].value]), *(s.values for s in view.once(scores_of))]
     moves = any(distinct_of(values).size >= BESIDE_IT for values in others)
