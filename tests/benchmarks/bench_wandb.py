@@ -38,7 +38,7 @@ for i in range(rows):
         "train/loss": math.nan if i == rows // 2 else 2 + 8 * math.exp(-i / 2e4) + 0.1 * noise(), "train/grad_norm": 1 + noise(),
         "train/learning_rate": 3e-4 * (1 - i / rows), "train/epoch": i / 1000, "train/global_step": i,
         "perf/tokens_per_second": 4e4 + 1e3 * noise(), "perf/step_time": 0.35 + 0.02 * noise(), "perf/mem_gb": 61.25,
-        "optim/loss_scale": 65536.0, "data/wait_ms": noise(),
+        "optim/loss_scale": 65536.0, "data/wait_s": noise(),
     })
 run.finish()
 """
