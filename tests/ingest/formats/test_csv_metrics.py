@@ -43,6 +43,14 @@ def test_a_row_of_empty_cells_below_the_header_is_passed_over():
     assert [value for _, value, _ in points(read_files({"history.csv": text}), "loss")] == [0.69, 0.51]
 
 
+def test_a_table_with_the_marks_of_a_merge_is_read():
+    rows = "0,2.5,2.6\n1,2.0,2.2\n"
+    text = f"epoch,loss,val_loss\n<<<<<<< HEAD\n{rows}=======\n{rows}>>>>>>> other\n"
+
+    assert claimed_by("log.csv", text) == "csv-metrics"
+    assert [value for _, value, _ in points(read_files({"log.csv": text}), "loss")] == [2.5, 2.0, 2.5, 2.0]
+
+
 def test_an_empty_cell_was_not_logged_but_nan_was():
     run = read_files({"version_0/metrics.csv": LIGHTNING})
 

@@ -63,6 +63,9 @@ _OF_RETURNS = {"episodes", "median", "stdev"}
 _TAGS = {"tag", "metric", "name", "key", "variable"}
 """Columns that name what a column called ``value`` holds: ``tag,step,value``."""
 
+_CONFLICT = "<<<<<<< "
+"""Above the first of two tables that a merge left in one file."""
+
 _DECIMAL_COMMA = LazyRegex(r"-?(?:0,\d{1,20}|\d{1,9},(?:\d{1,2}|\d{4,20}))(?:[eE][-+]?\d{1,3})?")
 """Three digits behind the comma may be thousands."""
 
@@ -177,7 +180,7 @@ def _numeric_second_row(text: str, width: int) -> bool:
     """The first row that is not empty is missing, or has no more cells than the header and some hold numbers."""
     first, *rows = text.lstrip("\ufeff \r\n").split("\n", _EMPTY_ROWS + 2)[: _EMPTY_ROWS + 2]
     delimiter = max(_DELIMITERS, key=first.count)
-    row = next((row for row in rows if row.strip(f"{delimiter} \r")), "")
+    row = next((row for row in rows if row.strip(f"{delimiter} \r") and not row.startswith(_CONFLICT)), "")
     if not row:
         return True
     try:
