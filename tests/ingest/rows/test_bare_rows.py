@@ -277,3 +277,14 @@ def test_counters_with_a_number_below_a_line_that_names_it_are_its_rows(title, m
 )
 def test_below_other_lines_few_of_them_are_no_rows(text):
     assert list(read_text(text).metrics.names) == []
+
+
+def test_numbers_beside_a_counter_that_comes_back_to_its_first_are_rows_of_several_launches():
+    rows = [f"{at}, {9 - 0.5 * at}, {20 + at}.5\n" for at in range(8)]
+    jumps = [
+        f"{at}, {9 - 0.5 * number}, 20.5\n" for number, at in enumerate([3, 9, 4, 80, 3, 5, 7, 1, 2, 6, 3])
+    ]
+
+    steps = [step for step, _ in points(read_text("".join(rows * 2)), "unnamed")]
+    assert steps == [*range(8), *range(8)]
+    assert list(read_text("".join(jumps)).metrics.names) == []

@@ -143,13 +143,19 @@ class UnnamedColumns:
             log.metric("accuracy", part / max(whole, 1), line, epoch)
 
     def _steps(self) -> list[int] | list[None] | None:
-        """The counter that runs on evenly; none where batches begin anew within a counter that never falls; None if nothing counts."""
+        """The counter that runs on evenly; none where batches begin anew within a counter that never falls; None if nothing counts.
+
+        A counter that comes back to its first number begins another launch in the same file.
+        """
         columns = list(zip(*(counters for counters, _, _ in self._rows), strict=True))
         for column in columns:
             if column[1] > column[0] and len({after - before for before, after in pairwise(column)}) == 1:
                 return list(column)
-        nested = len(columns) > 1 and all(before <= after for before, after in pairwise(columns[0]))
-        return [None] * len(self._rows) if nested else None
+        if len(columns) > 1 and all(before <= after for before, after in pairwise(columns[0])):
+            return [None] * len(self._rows)
+        first = columns[0]
+        strides = {after - before for before, after in pairwise(first) if after != first[0]}
+        return list(first) if len(strides) == 1 and min(strides) > 0 else None
 
     @staticmethod
     def _rise(values: list[float]) -> float:
