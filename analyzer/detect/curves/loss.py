@@ -101,12 +101,22 @@ def _levels(out: FactWriter, view: RunView, good: Series) -> None:
     out.put("min", float(values.min()), refs_at(good, [int(values.argmin())]))
     out.put("max", float(values.max()), refs_at(good, [int(values.argmax())]))
     if len(good) >= 3 and not means_so_far(view):
-        out.put("constant", bool(np.all(values == values[0])), refs_at(good, [last, 0]))
+        same = bool(np.all(values == values[0]))
+        out.put("constant", None if same and _is_coarse(float(values[0])) else same, refs_at(good, [last, 0]))
     vocabulary = view.config("model.vocab_size") or view.config("tokenizer.vocab_size")
     size = None if vocabulary is None else vocabulary.value
     if vocabulary is not None and isinstance(size, int) and size > 1:
         above = float(values[0]) > ABOVE_UNIFORM * math.log(size)
         out.put("first_above_uniform", above, [*refs_at(good, [0]), vocabulary.ref])
+
+
+def _is_coarse(value: float) -> bool:
+    """Whether a small number is printed to one digit: it may fall by a tenth without being another number.
+
+    >>> _is_coarse(0.0007), _is_coarse(0.00072), _is_coarse(0.6931), _is_coarse(1.0), _is_coarse(0.0)
+    (True, False, False, False, False)
+    """
+    return 0.0 < value < 0.1 and len(f"{value:.9e}".split("e")[0].rstrip("0").rstrip(".")) == 1
 
 
 def means_so_far(view: RunView) -> bool:

@@ -47,6 +47,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("[", r"\[(?:[\w.-]{1,120}@)?\d{1,6},(?P<rank>\d{1,6})\]<(?P<stream>stdout|stderr)>: ?"),
     ("[", r"\[pod/(?P<host>[\w.-]{1,120})/[\w.-]{1,80}\] "),  # kubectl logs --prefix
     ("#", r"#\d{1,4} \d{1,6}\.\d{1,4} (?=\S)"),  # docker build: step, seconds
+    ("`", r"`{1,3}(?=[A-Za-z\d\[{][^`]{1,4000}$)"),  # the mark of code before the first line that was copied
     ("[", r"\[(?P<host>[\w.-]{1,64}):(?:worker|launcher)-\d{1,4}\]:?\s?"),
     # DeepSpeed: [date time,ms] [INFO] [file.py:12:function] [Rank 0] message
     ("[", rf"\[{_DATE}\] \[\s*{_LEVEL}\s*\] (?:\[(?P<logger>[^\]\s]{{1,120}})\] ?)?(?:\[Rank (?P<rank>-?\d{{1,6}})\] )?"),

@@ -69,6 +69,11 @@ def test_constant_loss():
     assert shape([0.6931] * 30)["signal.loss.constant"] is True
 
 
+def test_a_small_number_of_one_digit_may_move_unseen():
+    assert "signal.loss.constant" not in shape([0.0007] * 30)
+    assert shape([0.00072] * 30)["signal.loss.constant"] is True
+
+
 def test_few_points_give_levels_but_no_trend():
     facts = shape([2.5, 2.1])
 

@@ -183,6 +183,7 @@ def test_what_stands_right_behind_a_bar_of_a_table_is_read(bar: str, last: str, 
     [
         ("ImportError: sys.meta_path is None, Python is likely shutting down", False),
         ("RuntimeError: cannot schedule new futures after interpreter shutdown", False),
+        ("tensorflow.errors_impl.CancelledError: Enqueue operation was cancelled", False),
         ("OSError: [Errno 16] Device or resource busy: '/scratch/a/.nfs00000000000f46", False),
         ("OSError: [Errno 16] Device or resource busy: '/scratch/a/rows.bin'", True),
         ("RuntimeError: the pump is likely shutting down", True),

@@ -78,6 +78,8 @@ def test_text_without_escapes_is_not_copied():
 @pytest.mark.parametrize(
     ("line", "text", "rank"),
     [
+        ("`iteration: 3 loss: 0.5", "iteration: 3 loss: 0.5", None),
+        ("`model` version: 3", "`model` version: 3", None),
         ("3: [rank3]: boom", "boom", 3),
         ("[default0]:[rank1]: boom", "boom", 1),
         ("worker-12: boom", "boom", None),

@@ -33,9 +33,9 @@ _LOST_PEER = LazyRegex(
 )
 _TEARDOWN = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
 ENDS_ALREADY = LazyRegex(
-    r"Python is likely shutting down|(?:at|after) interpreter shutdown|resource busy: '(?:\S{0,200}/)?\.nfs"
+    r"Python is likely shutting down|(?:at|after) interpreter shutdown|Enqueue operation was cancelled|resource busy: '(?:\S{0,200}/)?\.nfs"
 )
-"""What only an interpreter that ends already says, and who clears a folder on NFS that holds an open file."""
+"""What only an interpreter that ends already says, threads of TensorFlow whose queue closes, and who clears a folder on NFS that holds an open file."""
 
 # What stands above an exception that ends nothing, or above its traceback.
 IGNORED = LazyRegex(
