@@ -133,6 +133,13 @@ LEARNED_BEFORE = {
     "signal.generalisation.accuracy_lost": 0.001,
 }
 ONE_EVALUATION = {"signal.split.points": 1, "signal.split.ratio_last": 2.1, "signal.gap.right": 0.0}
+NARROW = {"config.design.width": 2, "signal.gap.right": 0.0, "run.rl": False}
+FEW_EPOCHS = {
+    "signal.answers.loss_over_sure": 8.4,
+    "signal.answers.over_bounded_floor": 0.4,  # of many classes, below what bounded outputs can reach
+    "signal.answers.exactly_bounded_floor": False,
+    "signal.answers.at_bounded_floor": False,
+}
 FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal.pace.memory_grows": False}
 
 
@@ -257,6 +264,29 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
                 "signal.gap.right": 0.0,
             },
             {"signal.generalisation.gained_late": 0.02},
+        ),
+        (
+            "rate-in-range",
+            {"config.rate.over_usual": 20.0, "config.rate.usual_high": 1.0, "config.rate.value": 20.0},  # SGD
+            {"config.rate.usual_high": 0.001},
+        ),
+        ("units-that-carry", NARROW | {"signal.gap.right": 0.97}, {"signal.gap.right": 0.0}),
+        ("units-that-carry", NARROW | {"config.design.width": 64}, {"config.design.width": 1}),
+        (
+            "units-that-carry",
+            NARROW | {"config.design.width": 64, "config.design.activation": "gelu"},
+            {"config.design.activation": "identity", "config.design.depth": 3},
+        ),
+        ("as-low-as-its-answers", FEW_EPOCHS, {"signal.answers.over_bounded_floor": 1.1}),
+        (
+            "not-all-right-from-the-first",
+            {"signal.score.always_right": False},
+            {"signal.score.always_right": True},
+        ),
+        (
+            "answers-learned-with-their-loss",
+            {"signal.answers.right_before_sure": False},
+            {"signal.answers.right_before_sure": True},
         ),
         ("waits-alike", {"signal.pace.wait_grows": False}, {"signal.pace.wait_grows": True}),
         ("learned-once", {"signal.gap.back_at_first": False}, {"signal.gap.back_at_first": True}),

@@ -66,9 +66,10 @@ REGAINED_ROWS = 3
 ROSE_OF_GAIN = 0.1
 """A rise of less than a tenth of what was gained before is the scatter of a small loss."""
 
-TURNED_ROWS, TURNED_SHARE, TURNED_OVER_NOISE = 4, 0.15, 2.0
+TURNED_ROWS, TURNED_SHARE, TURNED_OVER_NOISE, WORTH_LOSING = 4, 0.15, 2.0, 0.05
 """Four means of an epoch in a row, each above the one before, take back a seventh of all that was gained: one order of 120, and
-no way of a loss that is learned. What scatters as much as it rose shows nothing."""
+no way of a loss that is learned. What scatters as much as it rose shows nothing,
+nor does the drift of a loss that never lost a twentieth of its first value."""
 
 JUMP, JUMP_FLOOR, LATELY = 10.0, 0.1, 8
 """A last value of ten times the level of late is no batch of hard samples; below a tenth a loss is near zero anyway."""
@@ -269,8 +270,9 @@ def _turned(values: Values) -> bool:
     since, back = values[low:], float(values[-1] - values[low])
     if low == 0 or since.size <= TURNED_ROWS or not bool((np.diff(since) > 0).all()):
         return False
-    before = float(np.diff(values[: low + 1]).max(initial=0.0))
-    return back >= TURNED_SHARE * float(values[0] - values[low]) and back > TURNED_OVER_NOISE * before
+    before, gained = float(np.diff(values[: low + 1]).max(initial=0.0)), float(values[0] - values[low])
+    worth = gained >= WORTH_LOSING * abs(float(values[0]))
+    return worth and back >= TURNED_SHARE * gained and back > TURNED_OVER_NOISE * before
 
 
 def _breaks(

@@ -85,7 +85,6 @@ def grammars() -> tuple[LineGrammar, ...]:
         _Late("setup.deepspeed_config:DeepSpeedConfigDump", "json = {", ":print]   "),
         _Late("rows.trainers.deepxde_lines:DeepXdeLines", *(f"{digits:02d}]    [" for digits in range(20)), "nan]   ", "inf]   "),
         _Late("rows.trainers.fairseq_lines:FairseqLines", 'num_updates": ', " num_updates=", "| num_updates "),
-        _LateRows("rows.trainers.mmengine_lines:MmengineLines", "data_time: ", "Iter(train) ", "Epoch(train) ", "Iter(val) ", "Epoch(val) ", "Iter(test) ", "Epoch(test) "),
         _Late("rows.tables.task_scores:TaskScores", "_Exp/eval_phase/", "ExperienceForgetting/", "on task ", *(f"ask {digit}{end}" for digit in range(10) for end in (": ", " - ", " = ", " acc", " Acc"))),
         RowForms(),
         BlockForms(),

@@ -40,7 +40,7 @@ MAX_MATCHED_CHARACTERS = 8_000
 """Characters of a line that a pattern sees; the longest real message (a launcher's command) has 3,000."""
 
 FAST_FROM_BYTES = 256 << 10
-"""Size from which a log is searched by the fast engine, which takes 40 ms to start, and as long to read ten times as much as
+"""Size from which a log is searched by the fast engine, which takes 30 ms to start, and as long to read ten times as much as
 the slow one."""
 
 MAX_CAPTURES = 64

@@ -5,8 +5,8 @@ multiple of four. So it is enough to look at every *aligned* word of the block: 
 into a small table (about 1 ms per MB), and the few words that belong to a literal are compared in full.
 Shorter literals are searched one by one with ``bytes.find``.
 
-This is the engine that is always there. ``fast_prefilter`` gives a faster one for large logs, if a package
-for it is installed: hyperscan (``scan_hyperscan``), else google-re2 (``scan_re2``). All report the same hits.
+This is the engine that is always there. ``fast_prefilter`` gives a faster one for large logs, if google-re2 is
+installed (``scan_re2``). Both report the same hits.
 """
 
 from __future__ import annotations
@@ -35,10 +35,6 @@ SAMPLE_BYTES = 1 << 18
 """Bytes of a log that show which words are frequent in it."""
 
 
-ENGINES = ("hyperscan", "re2")
-"""Engines that need a package, the faster first; each stands in ``scan_<engine>`` as ``make_prefilter``."""
-
-
 class Prefilter(Protocol):
     """Finds a fixed set of literals."""
 
@@ -51,18 +47,13 @@ class Prefilter(Protocol):
 
 
 @lru_cache(maxsize=16)
-def fast_prefilter(literals: tuple[bytes, ...], engines: tuple[str, ...] = ENGINES) -> Prefilter | None:
-    """The fastest engine whose package is installed and works here; None if there is none.
-
-    Importing and filling an engine costs some 60 ms, which only a log of several megabytes gives back.
-    """
-    for engine in engines:
-        try:
-            made: Prefilter = import_module(f"analyzer.ingest.text.scan_{engine}").make_prefilter(literals)
-        except Exception:  # noqa: BLE001, S112  (no package, no such CPU, a limit of its own: the next one)
-            continue
-        return made
-    return None
+def fast_prefilter(literals: tuple[bytes, ...]) -> Prefilter | None:
+    """The engine of google-re2; None if its package is not installed, or does not work here."""
+    try:
+        made: Prefilter = import_module("analyzer.ingest.text.scan_re2").Re2Prefilter(literals)
+    except Exception:  # noqa: BLE001  (no package, no such CPU, a limit of its own)
+        return None
+    return made
 
 
 class LiteralScanner:

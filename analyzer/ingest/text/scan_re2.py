@@ -43,8 +43,3 @@ class Re2Prefilter:
                     position = data.find(literal, position + 1, end)
         found.sort()
         return found
-
-
-def make_prefilter(literals: tuple[bytes, ...]) -> Re2Prefilter:
-    """The engine for some literals."""
-    return Re2Prefilter(literals)

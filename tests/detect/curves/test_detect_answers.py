@@ -45,6 +45,29 @@ def test_outputs_between_zero_and_one_end_just_above_their_floor(classes):
     assert sound["signal.answers.loss_over_sure"] <= 1.0
 
 
+def test_answers_that_are_right_before_the_loss_falls_are_the_share_of_one_class():
+    losses, held = [2.9, 0.9, 0.2, 0.07, 0.03], [1.3, 0.19, 0.11, 0.1, 0.09]
+    one_class = by_epoch(losses, eval_loss=held, eval_accuracy=[0.97, 0.97, 0.975, 0.97, 0.98])
+    learned = by_epoch(losses, eval_loss=held, eval_accuracy=[0.62, 0.93, 0.96, 0.97, 0.98])
+    sure = by_epoch(
+        losses, eval_loss=[0.1, 0.06, 0.04, 0.03, 0.03], eval_accuracy=[0.97, 0.97, 0.975, 0.97, 0.98]
+    )
+    all_right = by_epoch(losses, eval_loss=held, eval_accuracy=[0.99, 1.0, 1.0, 1.0, 1.0])
+
+    name = "signal.answers.right_before_sure"
+    assert [run[name] for run in (one_class, learned, sure, all_right)] == [True, False, False, False]
+
+
+def test_of_few_rows_the_classes_known_tell_the_floor_of_bounded_outputs():
+    held = {"eval_loss": [1.33, 1.2, 1.02, 0.92, 0.83], "eval_accuracy": [0.6, 0.5, 0.84, 0.94, 0.98]}
+    known = by_epoch([1.36, 1.1, 1.0, 0.86, 0.84], config={"num_classes": 4}, **held)
+    unknown = by_epoch([1.1, 1.0, 0.9, 0.86, 0.84], **held)
+
+    assert known["signal.answers.over_bounded_floor"] == pytest.approx(1.13, abs=0.03)
+    assert "signal.answers.at_bounded_floor" not in known
+    assert "signal.answers.over_bounded_floor" not in unknown
+
+
 def test_a_loss_that_is_the_same_many_times_what_its_answers_cost_is_a_sum():
     right = [0.1, 0.3, 0.5, 0.7, 0.8, 0.85, 0.88, 0.9, 0.92]
     mean = [2.3, 1.9, 1.5, 1.0, 0.7, 0.55, 0.45, 0.38, 0.32]

@@ -333,6 +333,7 @@ def test_a_mean_reward_of_no_episode_tells_nothing_of_the_weights(warned_at, of_
         ([1.9, 1.4, 1.2, 1.1, 1.11, 1.115, 1.12, 1.13], False),  # a little of what was gained
         ([1.9, 1.4, 1.2, 1.1, 1.13, 1.18, 1.24, 1.17], False),  # on its way back
         ([1.9, 1.3, 1.6, 1.1, 1.13, 1.18, 1.24, 1.31], False),  # it swung as far before
+        ([1.386, 1.384, 1.37, 1.36, 1.363, 1.366, 1.37, 1.374], False),  # it stands near its first value
     ],
 )
 def test_a_training_loss_that_only_rises_since_its_best(losses, turned):

@@ -248,3 +248,17 @@ def test_a_column_of_a_class_that_never_was_a_number_says_nothing_of_the_values(
 )
 def test_a_probe_of_embeddings_that_stays_at_a_guess_is_a_held_out_score(probed, stands):
     assert facts(loss=FALLING, knn_acc=probed)["signal.score.stands_while_loss_falls"] is stands
+
+
+@pytest.mark.parametrize(
+    ("held", "always"),
+    [
+        ([1.0, 1.0, 1.0, 1.0], True),
+        ([0.9, 1.0, 1.0, 1.0], False),  # it was learned
+        ([1.0, 1.0], False),
+    ],
+)
+def test_held_out_answers_that_are_all_right_from_the_first_evaluation_on(held, always):
+    losses = [0.5, 0.04, 0.02, 0.01][: len(held)]
+
+    assert facts(loss=losses, eval_accuracy=held)["signal.score.always_right"] is always

@@ -73,6 +73,10 @@ CHEAP_ERRORS, MANY_WRONG, MOST_WRONG = 0.9, 0.1, 0.7
 wrong, not the loss): the right one has less than half there, so cross-entropy costs more."""
 
 
+NEARLY_ALL, ONE_LEVEL, TIMES_ITS_COST, MOST_LEFT = 0.9, 0.02, 3.0, 0.4
+"""Nine of ten right at a loss of three times what a sure model pays for that, and two hundredths more at most when six tenths of the
+loss are gone: that many samples have the label that everything is called, and surer answers are all that was learned."""
+
 MOVED = 0.1
 """A tenth of all answers: what accuracies of one guess after another differ by on small held-out sets."""
 
@@ -92,6 +96,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _floors(out, view, count)
     _cheap_errors(out, view)
     _first_answers(out, view)
+    _right_before_sure(out, view, count)
     _order(out, view, count)
 
 
@@ -183,7 +188,7 @@ def floor_of_bounded(count: int) -> float:
 def _floors(out: FactWriter, view: RunView, count: int | None) -> None:
     """Whether the loss stands just above the floor of outputs between 0 and 1: of the classes known, else exactly at one."""
     points = view.once(loss_trend)
-    if points is None or len(points[0]) < 2 * ENOUGH:
+    if points is None or (count is None and len(points[0]) < 2 * ENOUGH):
         return
     series, numbers = points
     values, refs = numbers.values, ends_of(series)
@@ -193,6 +198,8 @@ def _floors(out: FactWriter, view: RunView, count: int | None) -> None:
     floor = floor_of_bounded(FEWEST if count is None else count)
     over = numbers.last / floor
     out.put("over_bounded_floor", over, refs)
+    if len(series) < 2 * ENOUGH:
+        return  # so few rows tell no course, but whether they lie below the floor of the classes known
     if count is not None:
         ends = stands or _limit(values) >= AT_LIMIT * floor
         out.put("at_bounded_floor", bool(ends and learned and AT_FLOOR[0] <= over <= AT_FLOOR[1]), refs)
@@ -224,6 +231,25 @@ def _first_answers(out: FactWriter, view: RunView) -> None:
         if loss.metric != "eval_loss" and 0 < right <= FEW_KNOWN and float(loss.value[0]) > 0:
             out.put("first_over_answers", float(loss.value[0]) / -math.log(right), refs_at(loss, [0]))
         return
+
+
+def _right_before_sure(out: FactWriter, view: RunView, count: int | None) -> None:
+    """Whether nearly all held-out answers were right before their loss fell, and as many after it."""
+    known, shares = view.once(held_out_trend), shares_of(view, "eval_accuracy")
+    rows = np.zeros(0, np.int64) if known is None or shares is None else align(known[0], shares)
+    paired = np.flatnonzero(rows >= 0)
+    if known is None or shares is None or paired.size < ENOUGH:
+        return
+    right, loss = shares.value[rows[paired]], known[0].value[paired]
+    first = float(right[0])
+    costly = float(loss[0]) >= TIMES_ITS_COST * most_of_the_sure(
+        first, MOST_NAMED if count is None else count
+    )
+    one_level = (
+        first >= NEARLY_ALL and float(right.max()) < 1.0 and abs(float(right[-1]) - first) <= ONE_LEVEL
+    )
+    fell = float(loss[-1]) <= MOST_LEFT * float(loss[0])
+    out.put("right_before_sure", costly and one_level and fell, refs_at(known[0], [int(paired[0])]))
 
 
 def _cheap_errors(out: FactWriter, view: RunView) -> None:

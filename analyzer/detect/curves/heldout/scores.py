@@ -263,6 +263,8 @@ def _all_right(out: FactWriter, rising: list[Score]) -> None:
     if held:
         right = all(bool((score.values[-ROWS:] >= 1.0).all()) for score in whole)
         out.put("all_right", right, end_of(held[0].series))
+        always = [s for s in held if len(s.series) >= FROZEN_ROWS and bool((s.values >= 1.0).all())]
+        out.put("always_right", bool(always), end_of((always or held)[0].series))
 
 
 def _tail(values: Values) -> Values:

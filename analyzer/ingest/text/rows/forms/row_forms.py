@@ -175,7 +175,7 @@ class RowForms(Learnable):
             self._keep(groups, values, line, log)
             return True
         if not values:
-            return False
+            return form.validation
         if form.program:
             log.out.framework(form.program)
         if form.validation:
@@ -193,7 +193,7 @@ class RowForms(Learnable):
         step = log.step if form.follows else self._step(index, form, groups, values)
         if step is not None:
             log.saw_step(step)
-            if form.epoch is None and not form.restarts and groups.get("total"):
+            if (form.epoch is None or epoch is None) and not form.restarts and groups.get("total"):
                 log.total_steps = int(groups["total"])
             if form.window:
                 self._gaps.add(step)
