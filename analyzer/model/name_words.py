@@ -77,17 +77,23 @@ def words_of(name: str) -> tuple[str, ...]:
 def is_score(name: str) -> bool:
     """Whether a word of a name is a measure of how good a model is.
 
-    >>> is_score("val_mIoU"), is_score("PSNR"), is_score("f1_threshold")
-    (True, True, False)
+    >>> is_score("val_mIoU"), is_score("PSNR"), is_score("f1_threshold"), is_score("dice_coef")
+    (True, True, False, True)
     """
     words = set(words_of(name.lower()))
     if words >= _CLIP_SCORE:
         words -= {"clip"}
+    if not words.isdisjoint(_OVERLAPS):
+        words -= _COEFFICIENTS
     return not _SCORES.isdisjoint(words) and _SETTINGS.isdisjoint(words)
 
 
 _CLIP_SCORE = frozenset({"clip", "score"})
 """How well pictures fit their texts, as the model of that name scores them; elsewhere the word makes a setting."""
+
+
+_OVERLAPS, _COEFFICIENTS = frozenset({"dice", "jaccard"}), frozenset({"coef", "coeff", "coefficient"})
+"""What a coefficient is a score of; elsewhere it is the weight of a part."""
 
 
 def word_set(text: str) -> frozenset[str]:

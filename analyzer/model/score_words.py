@@ -10,16 +10,16 @@ from analyzer.record import NamedTuple
 
 _RISES = word_set("""acc accs accuracy accurancy acuracy accuarcy acurracy accuracies accu acc1 accuracy1 top1 top5 pixacc pixelacc aacc macc top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fscore f2 fmeasure fbeta dice dsc dc
     iou miou giou jaccard js auc auroc auprc roc prc rocauc aucpr bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice
-    spearman spearmanr spearmans pearson pearsonr pcc corr correlation kendall r2 mrr ndcg recall precision sensitivity specificity tpr psnr ssim
-    em exact hit hits uas las kappa qwk mcc matthews gmean score fitness pck oks mota idf1 success win won bertscore sts stsb sickr pesq stoi mos cmc cmc1 cmc5 cmc10 cmc20
+    spearman spearmanr spearmans pearson pearsonr pcc corr correlation corrcoef kendall srcc srocc plcc krcc krocc nmi ari r2 mrr ndcg recall precision sensitivity specificity tpr psnr ssim
+    em exact hit hits uas las kappa qwk mcc matthews gmean score fitness pck oks mota hota idf1 success win won bertscore sts stsb sickr pesq stoi mos cmc cmc1 cmc5 cmc10 cmc20
     mmlu cmmlu ceval agieval gsm8k humaneval mbpp hellaswag winogrande piqa boolq siqa openbookqa obqa
     truthfulqa triviaqa bbh ifeval lambada arcchallenge arceasy livecodebench gpqa""")
 _FALLS = word_set(
-    "wer cer uer ser ter der eer dcf mindcf error err errors errorrate mae rmse mse mape fid fid50k fid10k kid lpips ppl perplexity epe rpe ate mpjpe pampjpe bpc bpd bpb fpr misclass"
+    "wer cer uer ser ter der eer dcf mindcf error err errors errorrate mae rmse mse mape fid fid50k fid10k kid lpips ppl perplexity epe rpe ate mpjpe pampjpe bpc bpd bpb fpr misclass hd95 assd mcd"
 )
 _BESIDE = word_set("""decode head aux macro micro weighted binary samples mask box bbox segm seg b m cls classification class classes multiclass multilabel ovr ovo
     categorical sparse token tokens word sentence seq sequence top k at 1 2 3 4 5 10 50 75 95 100 mean foreground global avg n pixel
-    map rate coef coefficient score similarity index match matches under curve area pr rank image text i2t t2i node edge graph vqa squad full
+    map rate coef coeff coefficient score similarity index match matches under curve area pr rank image text i2t t2i node edge graph vqa squad full
     cosine dot euclidean manhattan max min battle knn probe linear""")
 _OTHER = word_set(
     "loss losses reward rewards return lr learning time grad gradient norm threshold weight weights std var rank ratio count num seconds step epoch_time best"

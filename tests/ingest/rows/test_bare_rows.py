@@ -288,3 +288,33 @@ def test_numbers_beside_a_counter_that_comes_back_to_its_first_are_rows_of_sever
     steps = [step for step, _ in points(read_text("".join(rows * 2)), "unnamed")]
     assert steps == [*range(8), *range(8)]
     assert list(read_text("".join(jumps)).metrics.names) == []
+
+
+def test_rows_of_an_epoch_that_go_on_and_on_are_all_read():
+    batches = "".join(
+        f"----{at}-----\nmean loss: {1 - at / 100}\naccuracy: {at / 100}\nsum: 0.0\n" for at in range(9)
+    )
+    run = read_text("".join(f"**** EPOCH {n} ****\n{batches}" for n in range(3)))
+
+    assert len(points(run, "loss")) == len(points(run, "accuracy")) == 27
+
+
+def test_a_list_of_results_is_read_to_its_end():
+    names = [
+        f"eval_{score}_{of}" for score in ("f1", "precision", "recall") for of in ("cat", "dog", "owl", "all")
+    ]
+    run = read_text("Fold 1 Results:\n" + "".join(f"  {name:24}: 0.75\n" for name in names))
+
+    assert sorted(run.metrics.raw_names) == sorted(names)
+
+
+def test_rows_at_parts_of_an_epoch_are_read_and_have_no_step():
+    rows = "Training (epoch 0): loss = 2.5, lr = 0.01\nTraining (epoch 0.25): loss = 2.25, lr = 0.01\n"
+
+    assert points(read_text(rows), "loss") == [(None, 2.5), (None, 2.25)]
+
+
+def test_how_many_were_right_may_stand_behind_the_epochs_that_were_planned():
+    rows = "".join(f"Running epoch\t{n} /\t90 | {8000 + 99 * n * n} / 10000\n" for n in range(1, 5))
+
+    assert points(read_text(rows), "accuracy")[0] == (1, 0.8099)

@@ -103,6 +103,14 @@ def test_the_last_row_is_the_end_of_training_and_its_mean_no_point_of_the_curve(
     assert only(run, "training_completed")["train_runtime"] == 9.7
 
 
+def test_the_time_so_far_beside_every_loss_ends_no_training():
+    row = "{{'loss': '{}', 'grad_norm': '2.5', 'epoch': '{}', 'train_runtime': '{}'}}\n"
+    run = read_text("".join(row.format(3 - n / 4, n / 8, 9.5 * n) for n in range(1, 5)))
+
+    assert [value for _, value in points(run, "loss")] == [2.75, 2.5, 2.25, 2.0]
+    assert not run.events.of("training_completed")
+
+
 def test_rows_of_reinforcement_learning_keep_rewards_and_kl():
     row = "{'loss': 0.0, 'grad_norm': 0.3, 'learning_rate': 1e-06, 'reward': 0.5, 'rewards/accuracy': 0.25, 'kl': 0.01, 'epoch': 0.01}"
 

@@ -116,7 +116,7 @@ class _History:
 
     def _row(self, row: dict[str, Any], lines: dict[str, int]) -> None:
         step = whole_step(row.get("step"))
-        if "train_runtime" in row:
+        if "train_runtime" in row and "loss" not in row:
             self.final_row(row, step, lines)
             return
         for name, value in row.items():

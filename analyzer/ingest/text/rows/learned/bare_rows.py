@@ -30,7 +30,7 @@ from analyzer.model.name_words import (
 )
 from analyzer.model.score_words import read_score
 
-BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
+BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 32, 2
 """Rows without a place that make a series: two of one form may be a summary and its copy; kinds that are kept in
 mind; and words beside the pairs, such as a level and a logger."""
 

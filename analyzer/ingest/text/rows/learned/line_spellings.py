@@ -82,7 +82,7 @@ _RUN_PAST = LazyRegex(r"(?<=[\d.]\d)(?=[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d))|(?<=\d
 _IN_STROKES = LazyRegex(
     rf"(?<![\w|])\|{{1,2}}([\u2207A-Za-z]{{1,12}})\|{{1,2}} ?[=:] ?(?={NUMBER}(?!\w|\.\d))"
 )
-_COMMA = LazyRegex(r"(?<![\d.,])(\d{1,4}),(\d{1,12})(?!\d|,\d)")
+_COMMA = LazyRegex(r"(?<![\d.,])(\d{1,4}),(\d{1,20})(?!\d|,\d)")
 _RATE_TO = LazyRegex(
     rf"(?i)\b(?:[a-z]{{3,9}}ing )?(?:the )?(?:lr|learning rate)(?: of (?:param(?:eter)? )?group (?P<group>\d{{1,3}}))?(?: (?:is |was )?[a-z]{{3,9}}ed|(?: is| was)? set)? (?:to|as):? {{1,2}}(?={NUMBER}(?!\w))"
 )
@@ -95,7 +95,7 @@ _ON_PHASE = LazyRegex(
 """Behind a quantity, of which data it is: ``Accuracy of the model on the 80 test images: 62.5 %``."""
 _GOT = LazyRegex(r"(?i)\bgot (\d{1,9} ?/ ?\d{1,9}) correct\b")
 _SURE_COMMA = LazyRegex(
-    r"[=:] {0,4}-?(?:0,\d{1,12}|\d{1,4},(?:\d{1,2}|\d{4,12}))(?!\d|,\d)"
+    r"[=:] {0,4}-?(?:0,\d{1,20}|\d{1,4},(?:\d{1,2}|\d{4,20}))(?!\d|,\d)"
 )  # three digits may be thousands
 _POINT = LazyRegex(r"\d\.\d")
 _THRESHOLD = LazyRegex(r"(?<=[A-Za-z])@0?\.(\d{1,2})(?:[:-]0?\.(\d{1,2}))?(?![\d.])")

@@ -52,6 +52,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     Where,
     WordedRow,
     is_whole,
+    is_within_epoch,
     learn,
     may_be_row,
     read_values,
@@ -211,7 +212,8 @@ class TemplateRows(Learnable):
     ) -> bool:
         values = self._evaluations.parted(row, read_values(row, numbers))
         if not values or not is_whole(row.place, numbers):
-            return False
+            within = bool(values) and row.sure and is_within_epoch(row.place, numbers)
+            return within and self._write(values, Where(None), line, log)
         if template.best:
             return self._beside_rows(values, line, log)
         if template.saves:  # of the state that is saved: all that is told in a log without a row
@@ -286,9 +288,8 @@ class TemplateRows(Learnable):
     def _placed(
         self, row: WordedRow, values: dict[str, float], numbers: list[str], line: LogLine, log: LogState
     ) -> bool:
-        if row.place.begins and not int(
-            counted(numbers[row.place.step])
-        ):  # it times the start of the loader's workers
+        # the first step times the start of the loader's workers
+        if row.place.begins and int(counted(numbers[row.place.step])) == 0:
             values = {name: v for name, v in values.items() if canonical_metric(name) not in OF_A_STEADY_STEP}
         if row.phased and not row.held_out:
             self._evaluations.trained(row, numbers)
@@ -303,7 +304,7 @@ class TemplateRows(Learnable):
         self._sure_at = (line.number, where)
         return True
 
-    def _write(self, values: dict[str, float], where: Where, line: LogLine, log: LogState) -> None:
+    def _write(self, values: dict[str, float], where: Where, line: LogLine, log: LogState) -> bool:
         if self._bare.waits:
             self._first_of(values, log)
         self.rows += 1
@@ -332,6 +333,7 @@ class TemplateRows(Learnable):
                 log.metric(f"epoch/{name}" if means and not alone else name, value, line, where.step)
         if not self._program:
             self._read.note(line, values, where.step)
+        return True
 
     @staticmethod
     def _sums_up(name: str, log: LogState) -> bool:
@@ -401,16 +403,15 @@ class TemplateRows(Learnable):
             or any((measures(name), names_time(name), names_host_memory(name)))
             or players
         }
-        if (
-            self._heading is not None
-            and line.number - self._heading[0] <= HEADING_LINES
-            and row.words <= BARE_WORDS
-        ):
-            where = self._below(self._heading[1], log)
+        heading = self._heading
+        if heading and line.number - heading[0] <= HEADING_LINES and row.words <= BARE_WORDS:
+            where = self._below(heading[1], log)
             self._below_others = True
             bare, listed = row.told and not row.words, row.told and template.indented
             kept = values if row.sure or (known and (bare or listed)) else known
             if kept:
+                if where.whole_epoch:  # its rows may go on and on
+                    self._heading = (line.number, *heading[1:])
                 self._first_of(known, log)
                 own = {name: value for name, value in kept.items() if not self._sums_up(name, log)}
                 self._write(own, where, line, log)
@@ -427,14 +428,13 @@ class TemplateRows(Learnable):
             # the result of an epoch or of an evaluation beside rows of a training
             self._first_of(known, log)
             of_epoch = row.phased and not row.held_out
-            self._write(values, Where(None, whole_epoch=True) if of_epoch else Where(log.step), line, log)
-            return True
+            where = Where(None, whole_epoch=True) if of_epoch else Where(log.step)
+            return self._write(values, where, line, log)
         names = {canonical_metric(name) for name in known}
         if (
             names >= {"loss", "eval_loss"} or names >= {"perplexity", "eval_perplexity"}
         ) and row.words <= WORDS_BESIDE_BOTH:
-            self._write(values if row.sure else known, Where(None), line, log)
-            return True
+            return self._write(values if row.sure else known, Where(None), line, log)
         if not known and row.told and not row.words:
             return self._named_alone(template, values, line, log)
         kept = values if row.sure or (row.told and not row.words) else known

@@ -57,8 +57,10 @@ COLUMNS = LazyRegex(
     rf"(?i)^(?::\s{{1,8}}|\s{{0,2}})(?:(?P<word>(?:[a-z][a-z-]{{1,11}} )?[\[(]?(?:epoch|iter|iteration|step|round)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
     rf"(?: ?[:,;|]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?\[?\s{{0,2}}{FLOAT}(?:(?:[,;\s]| \|)\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT}(?:[,;\s]\s{{0,8}}[{INT}{FLOAT}])?)?[,;]?\s{{0,2}}\]?$"
 )
-RIGHT = LazyRegex(rf"(?i)^\s{{0,2}}epoch[ :#]{{1,3}}{INT} ?[:,] {{0,3}}{INT} ?/ ?{INT}$")
-"""How many of a test set an epoch got right, and nothing else: ``Epoch 3: 9280 / 10000``."""
+RIGHT = LazyRegex(
+    rf"(?i)^\s{{0,2}}(?:[a-z]{{2,10}} )?epoch[ \t:#]{{1,3}}{INT}(?:\s?/\s{{0,2}}{INT})?\s?[:,|] {{0,3}}{INT} ?/ ?{INT}$"
+)
+"""How many of a test set an epoch got right, and nothing else: ``Epoch 3: 9280 / 10000``, ``epoch 3/100 | 9280 / 10000``."""
 
 _HISTORY = LazyRegex(r"\bHistory \((?P<name>loss|accuracy), (?:distributed|centralized)\):$")
 """Above the loss of each round of a federated training."""
@@ -84,7 +86,7 @@ class UnnamedColumns:
 
     def add_share(self, numbers: list[str], line: LogLine) -> None:
         """Note how many samples an epoch got right, if it is that."""
-        epoch, right, total = (int(number.replace(",", "")) for number in numbers)
+        epoch, *_, right, total = (int(number.replace(",", "")) for number in numbers)
         if len(self._shares) < MAX_ROWS:
             self._shares.append((epoch, right, total, line.detached()))
 

@@ -450,6 +450,11 @@ def is_whole(place: Place, numbers: list[str]) -> bool:
     return all(0 < len(counted(numbers[slot])) <= MAX_DIGITS for slot in slots)
 
 
+def is_within_epoch(place: Place, numbers: list[str]) -> bool:
+    """Whether a row stands at a part of an epoch, ``epoch 0.25``, which is no step of its own."""
+    return place.step < 0 <= place.epoch and numbers[place.epoch].replace(".", "", 1).isdecimal()
+
+
 MAX_DIGITS = 15
 """Digits of a step; longer numbers are garbage."""
 

@@ -19,7 +19,7 @@ from analyzer.ingest.text.log_line import BAR, CONTEXT_BYTES, Learnable, LogLine
 from analyzer.ingest.text.rows.learned.row_batches import Alike, Batch
 from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
 from analyzer.ingest.text.rows.trainers.hf_blocks import HfBatch
-from analyzer.ingest.text.rows.trainers.hf_rows import Bar, Row, RowBatch, RowColumns
+from analyzer.ingest.text.rows.trainers.hf_rows import Bar, Row, RowBatch, RowColumns, is_summary
 from analyzer.ingest.text.rows.trainers.hf_steps import StepModel, fit_steps, usual_gap
 from analyzer.ingest.text.text_layer import Block
 from analyzer.lazy_regex import LazyRegex
@@ -107,7 +107,7 @@ class HfConsole(Learnable):
             )
             if not self.add(row, log):
                 continue
-            if "train_runtime" in values:
+            if is_summary(values):
                 log.event("training_completed", "info", line, _summary_fields(values))
             if log.written is not None and not line.raw[match.end() :].strip():
                 log.written += [Written(name, value, None, line.rank, line.time_s) for name, value in values.items()]  # fmt: skip
@@ -143,7 +143,7 @@ class HfConsole(Learnable):
     def may_add_all(self, first: Row) -> bool:
         """Whether rows are no second print of the row before."""
         previous = self._previous
-        return previous is not None and not _ended(previous) and not previous.same_print(first)
+        return previous is not None and not is_summary(previous.names) and not previous.same_print(first)
 
     def add_all(self, rows: RowBatch, last: Row, log: LogState) -> None:
         """Do what ``add`` does with each row, but for the step of the log."""
@@ -158,7 +158,7 @@ class HfConsole(Learnable):
             self._write(log)
 
     def _keep(self, row: Row, log: LogState) -> None:
-        if self._previous is not None and _ended(self._previous) and "loss" in row.names:
+        if self._previous is not None and is_summary(self._previous.names) and "loss" in row.names:
             self._write(log)  # another training in the same log: its steps begin anew
             self._model, self._last_step = None, NULL_INT
         self._previous = row
@@ -175,7 +175,7 @@ class HfConsole(Learnable):
         if previous is None or not previous.same_print(row):
             self._repeats, self._repeat = 0, None
             return False
-        if "train_runtime" in row.names:
+        if is_summary(row.names):
             return True
         self._repeats += 1
         if self._repeats == 1:
@@ -204,11 +204,6 @@ class HfConsole(Learnable):
         if first and window is not None and window > 1:
             log.out.loss_window(window)
         rows.write(steps, log)
-
-
-def _ended(row: Row) -> bool:
-    """Whether a row is the last one of a training."""
-    return "train_runtime" in row.names
 
 
 def _summary_fields(values: dict[str, float]) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Collection
 
 import numpy as np
 
@@ -53,6 +54,15 @@ class RowBatch(NamedTuple):
     times_s: Values  # float64, shape (n_rows,): NaN where unknown
 
 
+def is_summary(names: Collection[str]) -> bool:
+    """Whether a row is what the trainer prints behind its last step; some forks tell the time so far beside every loss.
+
+    >>> is_summary({"train_runtime", "train_loss"}), is_summary({"train_runtime", "loss"})
+    (True, False)
+    """
+    return "train_runtime" in names and "loss" not in names
+
+
 class _Shape:
     """The rows that print the same names."""
 
@@ -61,7 +71,7 @@ class _Shape:
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
         self.is_training = "loss" in names
-        self.is_final = "train_runtime" in names
+        self.is_final = is_summary(names)
         self.step_at = next((names.index(name) for name in ("step", "global_step") if name in names), None)
         self.rows = array("q")
         self.values = array("d")
