@@ -22,6 +22,7 @@ except ImportError:  # pragma: no cover
     import sre_parse as parser
 
 import analyzer
+from analyzer.ingest.masking import _kinds
 from analyzer.ingest.text.log_reader import all_patterns
 from analyzer.ingest.text.rows.forms.row_form import block_forms, row_forms
 from analyzer.lazy_regex import LazyRegex
@@ -70,6 +71,8 @@ def expressions():
     for form in row_forms():
         found.setdefault(form.head.pattern, f"head of {form.name}")
         found.setdefault(form.pair.pattern, f"pair of {form.name}")
+    for signs, secret in _kinds():
+        found.setdefault(secret.pattern, f"secret {signs[0]}")
     for name in LISTS:
         for told, regex in known_names(name):
             found.setdefault(regex.pattern, f"{name} {told}")
