@@ -271,6 +271,32 @@ def test_frames_bars_and_long_names_of_a_head_are_seen_through(text, name, told)
 
 
 @pytest.mark.parametrize(
+    ("head", "row", "name"),
+    [
+        ("epoch | valid_loss/acc | train_loss/acc | time", "{n} | {v}  0.5 | 0.75  0.25 | 9 s", "eval_loss"),
+        ("epoch | valid_loss/acc | train_loss/acc | time", "{n} | 0.5  {v} | 0.75  0.25 | 9 s", "eval_accuracy"),
+        ("Epoch  LR      loss_t  loss_v  mse_t / mse_v", "{n}      1E-03   0.5     {v}   0.5 / 0.25", "eval_loss"),
+        ("Epoch  LR      loss_t  loss_v  mse_t / mse_v", "{n}      1E-03   0.5     0.5   0.75 / {v}", "val_mse"),
+        ("Ep |  LR | TrLoss  TrAcc | VaLoss  VaAcc", "{n} | 0.1 | {v} 0.5 | 0.75 0.25 *", "loss"),
+        ("Ep |  LR | TrLoss  TrAcc | VaLoss  VaAcc", "{n} | 0.1 | 0.5 0.5 | {v} 0.25 (3/20)", "eval_loss"),
+        ("ep   loss    bin   macro_f1", "{n} {v} 0.5  0.25 \u2190", "loss"),
+        ("epoch | train_loss | val_psnr | time", "{n} | 0.5 | {v} dB | 9s", "val_psnr"),
+    ],
+)  # fmt: skip
+def test_cells_of_two_values_marks_and_units_are_seen_through(head, row, name):
+    values = (0.625, 0.375, 0.125)
+    rows = "".join(row.format(n=n, v=v) + "\n" for n, v in enumerate(values, 1))
+    assert points(read_text(f"{head}\n{rows}"), name) == [(None, value) for value in values]
+
+
+def test_a_fraction_is_no_cell_of_two_values():
+    rows = "".join(f"{n}/9 | 0.{n}5 | 3/20\n" for n in range(1, 5))
+    run = read_text(f"epoch | train_loss | patience\n{rows}")
+    assert points(run, "loss") == [(None, 0.15), (None, 0.25), (None, 0.35), (None, 0.45)]
+    assert not points(run, "patience")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "[ ACTION     ] train_loss,val_loss\n0.5 0.75\n0.25 0.5\n0.125 0.5\n",

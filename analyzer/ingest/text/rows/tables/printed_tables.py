@@ -27,8 +27,8 @@ from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
-from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.text.rows.tables.table_frames import names_in, parted, unframed, with_phases
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity, word_set
 from analyzer.model.score_words import read_score
@@ -85,8 +85,6 @@ _COUNTERS = _EPOCHS | _STEPS
 _OTHERS = frozenset(
     {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps", "evals", "nevals", "fevals", "f-count", "func-count", "t", "time_left"}
 )  # fmt: skip
-# Of "t[m:s]" the "[m" goes with the colours of terminals.
-_UNIT = LazyRegex(r"(?:\[[a-z:/]{1,8}|:[a-z]{1,4})\]$")
 _RULE = LazyRegex(r"^[-=+|: \u2500-\u257f]{3,}$")
 _HEADER_CELL = LazyRegex(r"^(?:\d[dD](?=_)|[^\W\d])[\w /.()%@#*-]{0,59}$")
 _COUNT = LazyRegex(
@@ -94,6 +92,8 @@ _COUNT = LazyRegex(
 )
 _ABOUT = "\u7ea6~\u2248\u2191\u2193*%"
 """Marks beside a number: about, better, worse, the best so far, percent."""
+_MARK = LazyRegex(r"\W{1,3}$|\(\d{1,4}/\d{1,4}\)$")
+"""Behind the last column, that the row is the best so far, or how long ago that was: ``*``, ``<-``, ``(3/20)``."""
 _LETTERS = {"p": "precision", "r": "recall", "f": "f1", "a": "accuracy"}
 """Columns of one letter beside a loss, as scripts of spaCy head them."""
 
@@ -194,8 +194,8 @@ def find_head(text: str) -> Head | None:
 
 
 def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
-    named = [(name, cell.span()) for cell in cells for name in _names(cell[0])]
-    names = tuple(name for name, _ in named)
+    named = [(name, cell.span()) for cell in cells for name in names_in(cell[0])]
+    names = with_phases(tuple(name for name, _ in named))
     if names and names[0] in _COUNTERS:
         names = tuple(f"{name}_2" if name in names[:at] else name for at, name in enumerate(names))
     if "loss" in names and _LETTERS.keys() & set(names) >= {"p", "r", "f"}:
@@ -247,24 +247,12 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
 
 
 def _unframed(text: str) -> str:
-    if not (text.startswith("[") or "***" in text):
-        return text
-    from analyzer.ingest.text.rows.tables.table_frames import unframed  # noqa: PLC0415  (few logs have one)
-
-    return unframed(text)
+    return unframed(text) if text.startswith("[") or "***" in text else text
 
 
 def _is_columned(text: str) -> bool:
     bare = text.strip()
     return "|" in text or "\t" in text or "  " in bare or ("," in bare and " " not in bare)
-
-
-def _names(cell: str) -> list[str]:
-    """The name in a cell of a head, without signs and units; two, where one cell heads two columns: ``min&max std``."""
-    name = _UNIT.sub("", in_english(cell).strip().lower()).replace(" ", "_")
-    first, both, last = name.partition("&")
-    of = last.partition("_")[2]
-    return [f"{first}_{of}", last] if both and of else [name.lstrip("#%") or name]
 
 
 def _total_of_parts(names: tuple[str, ...]) -> list[str]:
@@ -377,9 +365,12 @@ class _Table(WritesAtOnce):
         """The cells of a row by the name of their column, None if the line is no row."""
         names = self._head.names
         found = list[str]()
-        for parts in (_CELLS, _WORDS):  # numbers that grew into the gap between two columns are words
-            found = found if len(found) == len(names) else parts.findall(text)
-            if len(found) == len(names) + 1 and (":" in found[-1] or found[-1] == "h"):
+        # numbers that grew into the gap between two columns are words
+        for parts, row in ((_CELLS, text), (_CELLS, parted(text)), (_WORDS, text)):
+            found = found if len(found) == len(names) else parts.findall(row)
+            if len(found) == len(names) + 1 and (
+                ":" in found[-1] or found[-1] == "h" or _MARK.match(found[-1])
+            ):
                 found.pop()  # how long it took, or a mark, which the head does not name
         if len(found) != len(names) and "|" in text:
             found = [cell.strip() for cell in text.strip().strip("|").split("|")]  # "0h  1m  5s" is one cell
@@ -469,7 +460,8 @@ class _Table(WritesAtOnce):
         score = read_score(name)
         if self._phase == "eval" and not score.phase:
             return "val_"
-        return "val_" if self._scores_held_out and score.better and not score.phase else ""
+        told = score.phase or name.startswith("batch")
+        return "val_" if self._scores_held_out and score.better and not told else ""
 
     def _part(self, word: str) -> str:
         """What stands before the names of a row; of several held-out parts the first is what others call held out."""
@@ -481,7 +473,7 @@ class _Table(WritesAtOnce):
 
 def _number(cell: str) -> float | None:
     """What a cell shows; a list of one number shows that number."""
-    bare = cell.strip(_ABOUT)
+    bare = cell.strip(_ABOUT).removesuffix(" dB")
     return parse_number(bare if "," in bare else bare.strip("[]"))
 
 
