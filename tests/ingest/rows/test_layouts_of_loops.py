@@ -17,6 +17,18 @@ SET = "Epoch {n} loss: 0.5\n"
     ("form", "name", "told"),
     [
         ("Epoch {n}: loss tf.Tensor({v}, shape=(), dtype=float32)", "loss", EPOCHS),
+        ("Val loss epoch[{n}] = {v}\nTrain loss epoch[{n}] = 0.5", "eval_loss", EPOCHS),
+        ("train loss: {n} {v}\ntrain acc: {n} 0.5", "loss", EPOCHS),
+        ("\u8bad\u7ec3\u635f\u5931: {n} {v}\n\u9a8c\u8bc1\u635f\u5931: 0.5", "loss", EPOCHS),
+        ("Mean loss in iteration  {n}  is  {v}", "loss", STEPS),
+        ("Epoch {n} loss_0: {v}, loss_1: 0.5", "loss_0", EPOCHS),
+        ("Epoch {n} loss[0]: 0.5, loss[1]: {v}", "loss_1", EPOCHS),
+        ("Epoch: [{n}][5/9] Err 0.5 Top1-%: {v} LR 0.1", "accuracy", [(14, 0.625), (23, 0.375), (32, 0.125)]),
+        ("episode {n} finished\nMean return over the last 50 episodes is {v}", "reward_mean", STEPS),
+        ("Episode {n}: the player gets {v} reward.", "reward_mean", STEPS),
+        ("Episode {n} reward: 0.5 \u03b5={v}", "exploration_rate", STEPS),
+        ("\u30a8\u30dd\u30c3\u30af 1/9 \u30b9\u30c6\u30c3\u30d7 {n}/50 G\u640d\u5931: {v}", "g_loss", STEPS),
+        ("Epoch {n}, Batch 1, Training Loss Error: {v}", "loss", STEPS),
         ("Epoch {n}: loss <tf.Tensor: shape=(), dtype=float32, numpy={v}>", "loss", EPOCHS),
         ("Fit: Epoch-{n}, Train_loss-{v}, Train_f1-0.2500", "loss", EPOCHS),
         ("epoch_loss{v}\nepoch_val_loss0.7500", "loss", EPOCHS),
@@ -75,6 +87,10 @@ def test_a_layout_is_read(form, name, told):
     ("form", "name"),
     [
         ("saved net-0.6{n}, tag-0.5{n}", "net"),
+        ("Epoch {n} loss_0: {v}, loss_1: 0.5", "loss"),
+        ("step {n} loss: 0.5 sizes[0]: {n} sizes[1]: {n}", "sizes"),
+        ("step {n} loss: 0.5\nworkers: {n} 0.5", "workers"),
+        ("Epoch {n} loss: 0.5\n\u041e\u0441\u0442\u0430\u043b\u043e\u0441\u044c ~{v} \u0441", "remaining"),
         ("epoch {n} loss: 0.5 from model_loss{v}.pt", "part/loss"),
         ("saved to epoch-{n}.pt with loss: {v}", "epoch"),
         ("step {n} loss 1.5 (from {v} to 0.25)", "from"),
@@ -91,6 +107,19 @@ def test_a_layout_is_read(form, name, told):
 )
 def test_what_looks_like_such_a_layout_is_none(form, name):
     assert not points(read_text(lines(form)), name)
+
+
+def test_the_reward_of_the_last_episode_is_read_beside_the_best_of_all():
+    values = tuple(n / 8 for n in range(1, 8))
+    run = read_text(lines("Episode {n} Best Reward 0.9 Last Reward {v} Epsilon 0.5", values))
+    assert points(run, "last_reward") == list(enumerate(values, 1))
+
+
+def test_a_heading_of_training_ends_the_one_of_an_evaluation():
+    epoch = "Epoch {n}, Phase train\nLoss: {v}\nEpoch {n}, Phase val\nLoss: 0.5\n"
+    run = read_text(lines(epoch))
+    assert points(run, "loss") == EPOCHS
+    assert points(run, "eval_loss") == [(None, 0.5)] * 3
 
 
 def test_a_share_of_right_answers_is_read_whatever_makes_the_accuracy_a_part():

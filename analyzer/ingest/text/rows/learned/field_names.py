@@ -16,7 +16,7 @@ from analyzer.model.name_words import (
     words_of,
 )
 
-_SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
+_SENTENCE = LazyRegex(r"(?<=[^\W\d_]{4})\. ")
 _LEVELS = LazyRegex(r"\b(?:INFO|DEBUG) ")
 MEASURED_WHEN = LazyRegex(
     r"(?i)(?<=\w) (?:(?:after|over|across|during)(?: (?!train|val|test|dev|eval)[a-z]{1,12}){1,3}|(?:of|for|in|per) (?:the |this )?(?:epoch|step|iteration|batch|round|episode|run))(?: (?:is|was))?$"
@@ -104,6 +104,8 @@ def known_tail(name: str) -> str:
     ('train_loss', 'eval_OddLossTerm', 'generator_average_loss')
     """
     words = name.replace(". ", " ").split(" ")
+    if words_of("_".join(words[-2:])) in _LAST:
+        return "_".join(words[-2:])
     if _CHANGES.search(name) or any(part in _PAST for word in words[-4:] for part in words_of(word)):
         return ""
     best, taken = "", 0

@@ -37,15 +37,15 @@ _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
 _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_](?![a-z_]{2,19} ?[:=]))"
 SIGNED = LazyRegex(
     # a word before a sign may begin right behind a number, where the value before it ends without a blank
-    rf"(?:(?<![\w/.{INT}{FLOAT}{TIME}])|(?<=[{INT}{FLOAT}])(?=(?!(?:min|sec|hours?) ?[:=])[a-z_]{{3,20}} ?[:=]))[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?%?{_CLOSE}"
+    rf"(?:(?<![\w/.{INT}{FLOAT}{TIME}])|(?<=[{INT}{FLOAT}])(?=(?!(?:min|sec|hours?) ?[:=])[a-z_]{{3,20}} ?[:=]))[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?-?%?{_CLOSE}"
     rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is {{1,2}}){_OPEN}(?P<value>{NUMBER})"
 )
 BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{NUMBER})"
 )
 _AT_STEP = LazyRegex(
-    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? (?i:at|after|for|in|on) (?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|episodes?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?(?:,? (?:and )?(?i:step|iter(?:ation)?|batch) #?{INT}(?:/{INT})?)?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
-    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is|was) | )(?P<value>{NUMBER})"
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? {{1,2}}(?i:at|after|for|in|on) {{1,2}}(?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|episodes?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?(?:,? (?:and )?(?i:step|iter(?:ation)?|batch) #?{INT}(?:/{INT})?)?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
+    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| {{1,2}}(?i:is|was) {{1,2}}| )(?P<value>{NUMBER})"
 )
 _PAIRS = LazyRegex(
     rf"(?:^ {{0,8}}(?:\w{{1,12}} ?: )?|(?<=[\]:|>])(?: {{1,3}}|\t))(?:[A-Za-z][\w./@-]{{0,40}}(?: {{1,3}}|\t)[{INT}{FLOAT}](?:/{INT})?[,;|:]?[ \t]{{0,3}}){{3,64}}(?:$|(?<=\|)(?= ?step\b))"
@@ -57,7 +57,7 @@ _TWO_PAIRS = LazyRegex(
 )
 """The same of two pairs, whose names are those of variables: ``dice_score 0.5 surface_distance 2.5``."""
 _AFTER = LazyRegex(
-    rf"(?P<value>{NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - (?!{FLOAT})| (?:@|at|on|in|after) (?:step|iter(?:ation)?|epoch) #?{INT}|$)"
+    rf"(?P<value>{NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - (?!{FLOAT})| (?:@|at|on|in|after) (?:step|iter(?:ation)?|epoch) #?{INT}|\.?$)"
 )
 _NUMBERED = LazyRegex(rf"{INT} {{1,3}}{FLOAT}")
 """A whole number between a name and its value is part of the name, which a mask does not keep: ``Prec@5 01 77.5``."""
@@ -217,6 +217,8 @@ def _of_classes(first: Field, more: int) -> dict[int, Field]:
     }
 
 
+_COUNTED = LazyRegex(rf"{INT} {{1,2}}(?={FLOAT}\s{{0,4}}$)")
+"""A counter between a name and the only value, as ``print("loss:", epoch, loss)`` writes it."""
 _IN_ROUNDS = LazyRegex(rf"\[\({INT}, {{0,2}}{NUMBER}\)")
 """A list of pairs, each a round and what was measured in it: its first number is no value of the name before it."""
 
@@ -227,11 +229,16 @@ def _signed(text: str) -> Iterator[Field]:
         name = _INDEX.sub("_", trimmed(_behind_rate(text, match.start(), match["name"]), most=4))
         if _IN_ROUNDS.match(text, match.start("value") - 2):
             continue
-        unit = _unit(text, match.end("value"))
-        known = (
-            match["sign"].strip(" ") != "is" or read_name(name).quantity or canonical_metric(name) in METRICS
-        )
-        known = known or (match["value"] == FLOAT and is_score(name))
+        value = match.start("value")
+        if (counted := _COUNTED.match(text, value)) and (
+            read_name(name).quantity == "loss" or is_score(name)
+        ):
+            value = counted.end()
+        unit = _unit(text, value + 1)
+        known = (match["sign"].strip(" ") != "is" or read_name(name).quantity) or canonical_metric(
+            name
+        ) in METRICS
+        known = known or (text[value] == FLOAT and is_score(name))
         if not name or unit is None or not known:
             continue
         long = "_" in name or MEASURED_WHEN.search(match["name"])
@@ -241,9 +248,7 @@ def _signed(text: str) -> Iterator[Field]:
         name = _of(name, of)
         # "loss_h(G): 0.5 loss_h(D): 0.25": the second of a name is told apart by what it is of
         name = f"{name}_{of}" if of.isidentifier() and named.setdefault(name, of) not in {"", of} else name
-        yield Field(
-            slot_at(text, match.start("value")), name, unit, signed=True, over=_over(text, match.start("value")), start=match.start(), more=match["name"].count(" ") if long else 0
-        )  # fmt: skip
+        yield Field(slot_at(text, value), name, unit, signed=True, over=_over(text, value), start=match.start(), more=match["name"].count(" ") if long else 0)  # fmt: skip
 
 
 def _hyphened(text: str) -> list[re.Match[str]]:

@@ -17,7 +17,7 @@ _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|(?:rn|ain|al|est)_[a-z]{2,8} {1,3}\d|\d\.\d{1,12}f-?\d|, \d{1,3}: -?\d|[Tt]rain(?:ing)?[:=] {0,4}-?[\dn]|[tT]ensor[(:]|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|[(\[]'?(?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
-    r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|(?:last|past|previous) \d{1,6} [a-z]{4,10}\)? {0,3}[:=]|\((?:last |over )?\d{1,6} [a-z]|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
+    r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|(?:last|past|previous) \d{1,6} [a-z]{4,10}\)? {0,3}(?:[:=]|is )|\((?:last |over )?\d{1,6} [a-z]|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|\d(?<=[ .]\d) ?[:=] ?\d?\.\d|\d(?<=[ .]\d\d) ?[:=] ?\d?\.\d|of (?:the )?best |oss: [a-z]|oss (?:\[|of )\d"
     r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d|set as:? {1,2}\d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch(?:[,:;|]|s  )"
     r"|ort \(\d|\[\(\d{1,9}, [-\dn]|fail \d|ank-?\d|^[a-zA-Z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\)\.(?<=\w\(\)\.)[a-z]"
@@ -52,13 +52,17 @@ _PART = LazyRegex(r"([a-z]\w{0,30}) (?=[-+\dni])")
 _OLD_TUPLE = LazyRegex(r"^\('([A-Za-z]\w{0,30})[ :]{0,3}', (\{.{1,900}\})\)$")
 _OLD_STRING = LazyRegex(r"(?<=[ {(\[])u(?=')")
 _INDEXED = LazyRegex(
-    rf"(?<![\w.])(\w{{0,30}}(?:loss|acc|cost|err|score|reward|ppl)\w{{0,20}})\[ {{0,3}}(\d{{1,12}}) {{0,3}}\] {{0,2}}[:=]\s{{0,4}}(?={NUMBER})"
+    rf"(?<![\w.])((?:(?:[Tt]rain(?:ing)?|[Vv]al(?:id(?:ation)?)?|[Tt]est|[Aa]vg|[Aa]verage|[Mm]ean) ){{0,2}}\w{{0,30}}(?:[lL]oss|acc|cost|err|score|reward|ppl)\w{{0,20}})(?: (epoch|step|iter(?:ation)?))?\[ {{0,3}}(\d{{1,12}}) {{0,3}}\] {{0,2}}[:=]\s{{0,4}}(?={NUMBER})"
 )
+_ITEMS = LazyRegex(
+    rf"(?<![\w.])(?!(?:[eE]poch|[sS]tep|[iI]ter|[bB]atch|[fF]old)\w{{0,8}}\[)([A-Za-z]\w{{0,30}})\[(\d{{1,2}})\] ?[:=] ?(?={NUMBER}(?![\w.]))"
+)
+"""Items of one list, each by its index: ``acc[0]: 0.5, acc[1]: 0.75``."""
 _OVER_STEPS = LazyRegex(
     rf"(?<=[lL]oss) (?:\[\d{{1,12}} ?- ?\d{{1,12}}\]|of \d{{1,9}} batches)(?=: {{0,3}}{NUMBER})"
 )
 _GLUED = LazyRegex(
-    r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?|-?nan|-?inf)(?![\w.])"
+    r"(?<![\w/])(step|iter|iteration|epoch|(?:loss|acc|accuracy|ppl|lr|reward)(?!_\d{1,3} {0,2}[:=]))_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?|-?nan|-?inf)(?![\w.])"
 )
 _RUN_ON = LazyRegex(
     rf"(?i)(?<![A-Za-z0-9_/.-])((?:(?:epoch|train(?:ing)?|tr|{_HELD_OUT}|eval|avg|mean|total|running)_){{0,3}}(?:loss|time|acc(?:uracy)?|error|cost|ppl|score|reward|lr|r?mse|mae|psnr|ssim|dice|auc)(?: is)?)(\d{{1,9}}\.\d{{2,20}}(?:e[-+]?\d{{1,3}})?)(?!\w|\.\w)"
@@ -127,7 +131,7 @@ _OVER_EPISODES = LazyRegex(
     r"(?i)\b(?:eval(?:uation)?|test)\w{0,3} (?:over|on) \d{1,6} (?:episodes|games|rollouts) ?[:=]? {0,3}(?=[-+\d])"
 )
 _OVER_LAST = LazyRegex(
-    r"(?i)(?<=[a-z]) \(?(?:(?:over|of|in|for) )?(?:the )?(?:last|past|previous) \d{1,6} (?:episodes|games|rollouts|batches|steps|iterations|updates|epochs)\)?(?= {0,3}[:=])"
+    r"(?i)(?<=[a-z]) \(?(?:(?:over|of|in|for) )?(?:the )?(?:last|past|previous) \d{1,6} (?:episodes|games|rollouts|batches|steps|iterations|updates|epochs)\)?(?= {0,3}[:=]| is [-+]?\d)"
 )
 _OVER_SOME = LazyRegex(
     r"(?<=[a-z]) {0,2}\((?:over |of |last |past )?\d{1,6} (?:[a-z]{2,11}s|ep|episode|game)\)(?= {0,3}[:=]| {1,3}[-+]?\d)"
@@ -159,7 +163,6 @@ _EPOCH_ALONE = LazyRegex(
     r"^[Ee][Pp]?(\d{1,4}):? (?=(?:trn?|train|loss|val|acc)(?:\b|_[a-z]))|^[Ee][Pp](\d{1,5})[,:;] "
 )
 _OF_R = LazyRegex(r'^\[\d{1,4}\] "(.{1,2000})"\s{0,3}$')
-_SCALED = LazyRegex(r"(?<![\w.])(\d{1,9}(?:\.\d{1,3})?)(k?)it/(\d{1,9}(?:\.\d{1,3})?)(k?)it(?= \[)")
 _LEADERS = LazyRegex(
     rf"(?<![\w./])([A-Za-z][\w/-]{{0,30}}(?: [A-Za-z][\w/-]{{0,30}}){{0,3}}) ?(?:\.{{2,60}}[: ]{{0,3}}(?={NUMBER}(?![\w.]))|:?(?:-{{3,60}}|={{3,60}}):? {{0,3}}(?=-?\d{{1,12}}\.\d{{1,20}}(?![\w.-])))"
 )
@@ -227,8 +230,8 @@ def plain_spelling(text: str) -> str:
     'epoch 3 loss 0.5'
     >>> plain_spelling("Pseudo dice [np.float32(0.5), np.float32(nan)]")
     'Pseudo dice [0.5, nan]'
-    >>> plain_spelling("['epoch', 3, 'loss', 0.5]"), plain_spelling("train_loss[ 40 ]: 0.5")
-    ('[epoch: 3, loss: 0.5]', 'step 40, train_loss: 0.5')
+    >>> plain_spelling("['epoch', 3, 'loss', 0.5]"), plain_spelling("Train loss epoch[40] = 0.5")
+    ('[epoch: 3, loss: 0.5]', 'epoch 40, Train loss: 0.5')
     >>> plain_spelling("39/100 [avg. loss [20-39]: 0.5]"), plain_spelling("loss [20-39] is a window")
     ('39/100 [avg. loss: 0.5]', 'loss [20-39] is a window')
     >>> plain_spelling("Mean test loss of 155 batches: 3.5."), plain_spelling("loss of 3 workers")
@@ -275,8 +278,8 @@ def plain_spelling(text: str) -> str:
     'OrderedDict([(loss: 0.5), (step: 20)])'
     >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
     ('step 20: loss -4.5', 'step 20: loss nan', 'wrote epoch_3')
-    >>> plain_spelling("16%|#  | 644it/4.00kit [00:10<00:50, 66.5it/s, loss=0.5]")
-    '16%|#  | 644/4000 [00:10<00:50, 66.5it/s, loss=0.5]'
+    >>> plain_spelling("16%|#  | 644it/4.00kit [00:10<00:50, 66.5it/s, loss=0.5]"), plain_spelling("acc[0]: 0.5, acc[1]: 0.25")
+    ('16%|#  | 644/4000 [00:10<00:50, 66.5it/s, loss=0.5]', 'acc_0: 0.5, acc_1: 0.25')
     >>> plain_spelling('[1] "[3]:  loss:0.5"'), plain_spelling("fit progress: (3, 0.5, {'accuracy': 0.25}, 9.5)")
     ('[3]:  loss:0.5', "round: 3, eval loss: 0.5, {'accuracy': 0.25}, 9.5)")
     >>> plain_spelling("loss(x, y) = param(0.5)"), plain_spelling("('Losses', {u'ner': 0.5})")
@@ -311,8 +314,8 @@ def plain_spelling(text: str) -> str:
     ('loss = 0.5e0, lr 1.5e-4', 'round 3: 0.25', 'Epoch 2: 0.5')
     >>> plain_spelling("dice: 0.5(0.5), 0: 0.9, 1: 0.1, 2: 0.5"), plain_spelling("bins: 3, 10: 5, 40: 9")
     ('dice: 0.5(0.5), dice_0: 0.9, dice_1: 0.1, dice_2: 0.5', 'bins: 3, 10: 5, 40: 9')
-    >>> plain_spelling("Epoch 2: 0.5 train, 0.25 val"), plain_spelling("mean reward over last 10 episodes = 0.5")
-    ('Epoch 2: train: 0.5, val: 0.25', 'mean reward = 0.5')
+    >>> plain_spelling("Epoch 2: 0.5 train, 0.25 val"), plain_spelling("mean reward over the last 10 episodes is 0.5")
+    ('Epoch 2: train: 0.5, val: 0.25', 'mean reward is 0.5')
     >>> plain_spelling("epoch 2 :: train 0.5 :: valid 0.25"), plain_spelling("** tr 0.5 va 0.25 **")
     ('epoch 2 :: train: 0.5, valid: 0.25', '** tr: 0.5, va: 0.25 **')
     >>> plain_spelling("train 0.5 0.75 test 0.25 0.5")
@@ -352,14 +355,15 @@ def plain_spelling(text: str) -> str:
         text = _GROUP.sub(lambda m: _PART.sub(rf"{m[1]}_\1: ", m[2]), text)
     text = _NUMBER_FIRST.sub(r"\1\3 \2", text)
     text = _THRESHOLD.sub(_in_percent, _OVER_EPISODES.sub("eval reward: ", text))
-    text = _SCALED.sub(_in_ones, text)
     text = _OLD_TUPLE.sub(r"\1 \2", _OLD_STRING.sub("", text))
     text = _PARTS.sub(lambda m: _PART.sub(_of_loss, m[0]), text)
     text = _TENSOR.sub(r"\1", _CALLED.sub(r"\1 = ", _SHOWN.sub(r"\1", text)))
     if text.lstrip()[:1] in "([" or "('" in text or "dict([(" in text or "Dict([(" in text:
         text = _LISTED.sub(r"\g<name>: ", _ESCAPED.sub("", text))
     text = _INSIDE.sub(r"step \2, \1: ", text)
-    text = _OVER_STEPS.sub("", _INDEXED.sub(r"step \2, \1: ", text))
+    if len({item for _, item in _ITEMS.findall(text)}) > 1:  # a single one may be a step
+        text = _ITEMS.sub(r"\1_\2: ", text)
+    text = _OVER_STEPS.sub("", _INDEXED.sub(lambda m: f"{m[2] or 'step'} {m[3]}, {m[1]}: ", text))
     text = _RANKED.sub(r"\1\2", _RUN_ON.sub(r"\1 \2", _COUNTED.sub(_spaced, text)))
     if len(_GLUED.findall(text)) > 1:  # a single one is the name of a file
         text = _GLUED.sub(r"\1 \2", text)
@@ -390,7 +394,7 @@ def _of_programs(text: str) -> str:
 
 
 _OF_PROGRAMS = LazyRegex(
-    r"\[\(\d{1,9}, [-\dn]|\* \d{1,12};|Score at iter|ogress: \(\d|^[a-z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\(\)\.[a-z]|report \(\d|\. Bit fail \d|ank-?\d{1,2} {0,3}[:=]|%WER |\] - \||\.5R: | \([am]|cur metric|\) (?:INFO|WARNING|DEBUG): "
+    r"\[\(\d{1,9}, [-\dn]|\* \d{1,12};|Score at iter|ogress: \(\d|^[a-z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\(\)\.[a-z]|report \(\d|\. Bit fail \d|ank-?\d{1,2} {0,3}[:=]|%WER |\] - \||\.5R: | \([am]|cur metric|\) (?:INFO|WARNING|DEBUG): |it/\d"
 )
 """What rows of single programs hold."""
 
@@ -469,12 +473,6 @@ def _each(match: re.Match[str]) -> str:
         f"{name} {noun}".strip() + f": {value}" for name, value in zip(names, values, strict=True)
     )
     return f"{first or ahead} {pairs}".strip()
-
-
-def _in_ones(match: re.Match[str]) -> str:
-    """The counter of a bar that tells thousands: ``644it/4.00kit``."""
-    done, total = (round(float(match[at]) * (1000 if match[at + 1] else 1)) for at in (1, 3))
-    return f"{done}/{total}"
 
 
 def _of_loss(match: re.Match[str]) -> str:

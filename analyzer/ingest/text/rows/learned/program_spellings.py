@@ -27,6 +27,8 @@ _SEARCHED = LazyRegex(
     r"^train (\d{3,6}) (-?\d\.\d{3,12}e[-+]\d\d|nan) (\d{1,3}\.\d{3,12}) (\d{1,3}\.\d{3,12})\s{0,3}$"
 )
 """A row of DARTS and of the searches that were made of it, which name none of loss, top 1 and top 5: ``train 050 6.25e+00 1.5 6.5``."""
+_SCALED = LazyRegex(r"(?<![\w.])(\d{1,9}(?:\.\d{1,3})?)(k?)it/(\d{1,9}(?:\.\d{1,3})?)(k?)it(?= \[)")
+"""The counter of a bar that tells thousands."""
 _RECALLED = LazyRegex(r"(?<= )\.(\d{1,2})R(?=: )")
 """The share of boxes that Darknet found at an overlap: ``.5R: 0.25``."""
 _RANGE = LazyRegex(
@@ -86,6 +88,7 @@ def plain_of_programs(text: str) -> str:
     'eval metric, acc: 0.5, fps: 9.5'
     """
     text = _LOGGED.sub(" ", text) if "it/s]" in text else text
+    text = _SCALED.sub(_in_ones, text) if "it/" in text else text
     text = _OVER_SAMPLES.sub(r"\1", _SCORED_AT.sub("loss", text))
     text = _SCORED_WORDS.sub(_of_words, _ROUND.sub(r"round: \1, eval loss: ", text))
     text = _OF_VOICES.sub(r"epoch: \1, batch: \2, lr: \3, margin: \4, loss: \5, accuracy: \6%", text)
@@ -96,6 +99,12 @@ def plain_of_programs(text: str) -> str:
     text = _IN_ROUNDS.sub(_of_rounds, text)
     text = _CHAINED.sub(r".\1", _OF_PHASE.sub(_of_a_phase, text))
     return _SEARCHED.sub(_of_search, text)
+
+
+def _in_ones(match: re.Match[str]) -> str:
+    """The counter of a bar that tells thousands: ``644it/4.00kit``."""
+    done, total = (round(float(match[at]) * (1000 if match[at + 1] else 1)) for at in (1, 3))
+    return f"{done}/{total}"
 
 
 def _of_a_phase(match: re.Match[str]) -> str:

@@ -6,10 +6,9 @@
     train loss:1.10886                                        第 1 轮, 第 100 步, 损失: 0.5
 
 A line is masked (``line_masks``); what a wording says is worked out once (``line_places``, ``line_fields``) and kept
-as a template. A row counts at once if it names its place and a quantity that is known; with names that are only
-well formed, from the second row of its kind on; without a place, from the third, or below a heading such as
-"Epoch 3/10". Prose and settings name steps and losses too: a line of many other words is left unread, as are
-values that a line calls the best or the last. How many rows were read this way is told by an event.
+as a template. A row counts at once if it names its place and a known quantity; with names that are only well formed, from the
+second of its kind on; without a place, from the third, or below a heading such as "Epoch 3/10". Prose and settings name steps
+and losses too: a line of many other words is left unread, as are values that a line calls the best or the last.
 """
 
 from __future__ import annotations
@@ -79,8 +78,7 @@ UNSIGNED_ROWS = 6
 """The same where nothing stands between names and numbers, as in prose."""
 
 PARTS_BELOW = 2
-"""Values with a sign that an indented line below a heading needs if no name of them is known; one is enough for any line that says
-nothing else and is no whole number."""
+"""Values with a sign that an indented line below a heading needs if no name is known; one decimal is enough for a line of nothing else."""
 
 HEADING_LINES = 12
 """Lines below a heading "Epoch 3/10" in which rows without a place of their own belong to it."""
@@ -158,6 +156,8 @@ class TemplateRows(Learnable):
                 log.saw_step(self._heading[1].step)
             if template.evaluates and not template.bar:
                 self._evaluations.begin(line.number, text)
+            elif template.trains:
+                self._evaluations.end()
             return False
         read, self._program = False, template.program
         for row in template.rows:

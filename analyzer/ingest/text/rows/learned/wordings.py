@@ -107,7 +107,7 @@ _UNITS = {"s": ("ms", "s"), "share": ("%",), "share or percent": ("%",), "GiB": 
           "tokens/s": ("K", "M", "k"), "samples/s": ("K", "k")}  # fmt: skip
 _LENGTHS, _MEANS = word_set("length len duration"), word_set("average avg mean running")
 _SCORE, _OVER_ROWS = word_set("score scores"), word_set("total moving last final 100")
-_EXPLORES = word_set("epsilon eps")
+_EXPLORES = word_set("epsilon eps ε")
 _SCORED = LazyRegex(r"(?i)score|loss|return|rew")
 _GAME = LazyRegex(r"(?i)^\W{0,20}(?:ep|episodes?|games?)\b")
 _EPISODE = LazyRegex(r"(?i)(?:^\W{0,20}|\| )(?:ep|episodes?|games?|trial)\b")
@@ -155,6 +155,7 @@ class Template:
     heading: Place | None = None
     held_out_heading: bool = False
     evaluates: bool = False  # the heading is that of an evaluation
+    trains: bool = False  # it says that training follows
     indented: bool = False
     columns: bool = False
     counted: bool = False  # a word says what its first column counts
@@ -220,6 +221,7 @@ def learn(masked: Masked) -> Template:
         ):
             template.heading = place
             template.evaluates = _HELD_OUT.search(text) is not None
+            template.trains = not template.evaluates and _TRAINING.search(text) is not None
             template.bar = _BAR_ALONE.search(text) is not None
         template.right = right
         template.held_out_heading = is_held_out_heading(text)
