@@ -9,7 +9,7 @@ from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.field_names import MEASURED_WHEN, known_tail, trimmed
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, NUMBER, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
-from analyzer.ingest.text.rows.learned.printed_rates import BAR_RATE, RATED, names_the_next
+from analyzer.ingest.text.rows.learned.printed_rates import BAR_RATE, RATED, names_the_next, unit_after
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import (
     NameReading,
@@ -34,7 +34,6 @@ _WORD = (
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?(?:[\[(\"'{<]{1,2} {0,3})?"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
-_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_](?![a-z_]{2,19} ?[:=]))"
 SIGNED = LazyRegex(
     # a word before a sign may begin right behind a number, where the value before it ends without a blank
     rf"(?:(?<![\w/.{INT}{FLOAT}{TIME}])|(?<=[{INT}{FLOAT}])(?=(?!(?:min|sec|hours?) ?[:=])[a-z_]{{3,20}} ?[:=]))[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?-?%?{_CLOSE}"
@@ -44,7 +43,7 @@ BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{NUMBER})"
 )
 _AT_STEP = LazyRegex(
-    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? {{1,2}}(?i:at|after|for|in|on) {{1,2}}(?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|episodes?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?(?:,? (?:and )?(?i:step|iter(?:ation)?|batch) #?{INT}(?:/{INT})?)?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? {{1,2}}(?i:at|after|for|in|on) {{1,2}}(?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|episodes?|batch|update)\s{{0,2}}[:#]?\s{{0,2}}{INT}(?:/{INT})?(?:,? (?:and )?(?i:step|iter(?:ation)?|batch) #?{INT}(?:/{INT})?)?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
     rf"(?:\s{{0,3}}[:=]\s{{0,3}}| {{1,2}}(?i:is|was) {{1,2}}| )(?P<value>{NUMBER})"
 )
 _PAIRS = LazyRegex(
@@ -65,7 +64,6 @@ _HYPHENED = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}-])(?P<name>{_NAME})(?P<of>)(?P<sign> {{0,3}}- {{0,3}})(?P<value>{FLOAT})(?!\.?[\w-])"
 )
 _INDEX = LazyRegex(r"(?<=[A-Za-z])-(?=\d{1,2}$)")
-_UNIT_AFTER = LazyRegex(_UNIT)
 _MEAN = LazyRegex(
     rf"(?:{NUMBER}[a-z%]{{0,2}},? {{1,3}}|{FLOAT})\((?P<mean> {{0,8}}{NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{NUMBER})"
 )
@@ -83,7 +81,7 @@ _NO_NAME = (
     r"(?!(?i:of|is|was|by|from|than|after|to|at|in|and|or|vs|with|for|on|took|over|under|below|above)\b)"
 )
 _IN_PAIRS = LazyRegex(
-    rf"(?<=[(|])(?: {{0,2}}[A-Za-z]\w{{0,20}}(?= [A-Za-z]))?(?: {{0,2}}{_NO_NAME}[A-Za-z][\w./@-]{{0,40}} {{1,3}}{FLOAT}%?,?){{2,12}}(?= ?(?:[)|]|$))"
+    rf"(?<=[(|])(?: {{0,2}}[A-Za-z]\w{{0,20}}(?= [A-Za-z]))?(?: {{0,2}}{_NO_NAME}[A-Za-z][\w./@-]{{0,40}} {{1,3}}{FLOAT}%?(?: (?:[kcm]?m(?:/s)?|px|deg|rad)(?![\w/]))?,?){{2,12}}(?= ?(?:[)|]|$))"
 )
 """Names and decimals in turn between brackets or strokes, each name that of the number behind it: ``(policy 0.5 value 0.25)``, ``| grad a 0.5 b 0.25``."""
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
@@ -234,7 +232,7 @@ def _signed(text: str) -> Iterator[Field]:
             read_name(name).quantity == "loss" or is_score(name)
         ):
             value = counted.end()
-        unit = _unit(text, value + 1)
+        unit = unit_after(text, value + 1)
         known = (match["sign"].strip(" ") != "is" or read_name(name).quantity) or canonical_metric(
             name
         ) in METRICS
@@ -285,9 +283,13 @@ def _is_phase(name: str) -> bool:
 
 
 def _behind_rate(text: str, start: int, name: str) -> str:
-    """A name without the unit of the number before it: ``6.25 updates/sec perplexity=``."""
+    """A name without the unit of the number before it: ``6.25 updates/sec perplexity=``, ``0.5 m speed 1.5``."""
     first, _, rest = name.partition(" ")
-    return rest if rest and "/" in first and text[:start].endswith((f"{INT} ", f"{FLOAT} ")) else name
+    unit = "/" in first or first in _MEASURES
+    return rest if rest and unit and text[:start].endswith((f"{INT} ", f"{FLOAT} ")) else name
+
+
+_MEASURES = frozenset({"m", "cm", "mm", "km", "px", "deg", "rad"})
 
 
 def _at_step(text: str) -> Iterator[Field]:
@@ -296,7 +298,7 @@ def _at_step(text: str) -> Iterator[Field]:
     if not any(word in lowered for word in (" at ", " after ", " for ", " in ", " on ")):
         return
     for match in _AT_STEP.finditer(text):
-        name, unit = known_tail(match["name"]), _unit(text, match.end("value"))
+        name, unit = known_tail(match["name"]), unit_after(text, match.end("value"))
         if not name and read_name(match["name"]).quantity:
             name = match["name"]
         if name and unit is not None:
@@ -318,12 +320,14 @@ def _rated(text: str) -> Iterator[Field]:
 def _beside(text: str) -> Iterator[Field]:
     first, last = match.span() if (match := _PAIRS.search(text) or _TWO_PAIRS.match(text)) else (0, 0)
     listed = [match.span() for match in _IN_PAIRS.finditer(text)]
+    opened = {begin for begin, _ in listed if text[begin - 1] == "("}
     for match in BESIDE.finditer(text):
         if _NUMBERED.match(text, match.end() - 1):
             continue
-        unit = _unit(text, match.end("value"))
+        unit = unit_after(text, match.end("value"))
         # in a line of pairs a word says as surely as a sign what its number is, be it known or not
-        name, wide, alone = known_tail(match["name"]), first <= match.start() and match.end() <= last, False
+        called = _behind_rate(text, match.start(), match["name"])
+        name, wide, alone = known_tail(called), first <= match.start() and match.end() <= last, False
         if not name:
             # a cell of its own ("| hm_x 10.0 |") names its number as surely as a sign does
             before, after = text[: match.start()].rstrip(" "), _MEASURE.sub("", text[match.end() :])
@@ -334,13 +338,16 @@ def _beside(text: str) -> Iterator[Field]:
             wide = (
                 wide
                 or metered
+                or text.find("(", match.end(), match.end() + 2) + 1 in opened
                 or any(begin <= match.start() < end for begin, end in listed)
                 or (text.count("|") > 2 and before[-1:] == "|" and after[:1] == "|")
             )
             begins = not before or before[-1] in CELLS or before.endswith(f"{INT}:")
             alone = wide or (begins and (not after or after[0] in CELLS))
             of_phase = (
-                _is_phase(match["name"]) and before[-1:] in _BEFORE_PHASE and after[:1] in {"", "|", "(", "*"}
+                _is_phase(match["name"])
+                and before[-1:] in _BEFORE_PHASE
+                and after[:1] in {"", "|", "(", "[", "*"}
             )
             # nothing but a variable is called "train_rf"
             of_phase = of_phase or (begins and _OF_PHASE.fullmatch(match["name"]) is not None)
@@ -351,7 +358,7 @@ def _beside(text: str) -> Iterator[Field]:
                 if match["name"].lower().startswith("loss ") and _FILLED.search(match["name"]) is None
                 else 2
             )
-            name = trimmed(match["name"], most=most) if alone and text[match.end() - 1] == FLOAT else ""
+            name = trimmed(called, most=most) if alone and text[match.end() - 1] == FLOAT else ""
             # "| Train 0.41 (acc 92.0%) | Valid 0.52 (acc 90.1%)": what stands before its scores is the loss
             name += "_loss" if of_phase and name and after[:1] == "(" and "loss" not in text.lower() else ""
             name = _METERS.get(name.lower(), name) if metered else name
@@ -398,16 +405,6 @@ def _after(text: str) -> Iterator[Field]:
             yield Field(slot_at(text, match.start()), name, "", signed=listed, over=-1, start=match.start())
 
 
-def _unit(text: str, end: int) -> str | None:
-    """The unit after a number, None if what follows says that it is no plain number."""
-    if text.startswith((".", ",", ";"), end) or end >= len(text):
-        return "" if not text.startswith(".", end) or not text[end + 1 : end + 2].isdigit() else None
-    if RATED.match(text, end - 1):
-        return ""
-    match = _UNIT_AFTER.match(text, end)
-    return None if match is None else (match["unit"] or "").replace("seconds", "s").replace("secs", "s").replace("sec", "s").replace("b", "B") if match["unit"] else ""  # fmt: skip
-
-
 def _over(text: str, position: int) -> int:
     match = _RATIO.match(text, position)
     return slot_at(text, match.start("of")) if match else -1
@@ -438,7 +435,7 @@ def is_time(field: Field) -> bool:
     words = set(words_of(field.name))
     if field.signed and field.unit in {"ms", "s"} and words & _OF_ONE and words.isdisjoint(_OF_ALL):
         return True
-    return names_time(field.name)
+    return names_time(field.name) or (field.name == "t" and field.unit in {"ms", "s"})
 
 
 MEANS = word_set("mean avg average")
@@ -458,6 +455,8 @@ def is_metric(field: Field) -> bool:
     """Whether a field may be kept at all: a quantity of the vocabulary, or a well-formed name with a sign."""
     reading: NameReading = read_name(field.name)
     canonical = canonical_metric(field.name)
+    if field.name == "t" and is_time(field):
+        return False
     if canonical in METRICS:
         return canonical != "epoch"
     if names_memory(field.name, with_unit=not (field.signed or field.unit in _SIZES)):

@@ -138,6 +138,10 @@ def mirrored(names: Sequence[str]) -> dict[str, str]:
     ({'v_recons': 'val_recons', 'v_loss': 'val_loss'}, {})
     >>> mirrored(["tloss", "vloss"]), mirrored(["time", "vime"])
     ({'tloss': 'train_loss', 'vloss': 'val_loss'}, {})
+    >>> mirrored(["TL", "VL", "VA"]), mirrored(["TL", "size"])
+    ({'TL': 'train_loss', 'VL': 'val_loss', 'VA': 'val_acc'}, {})
+    >>> mirrored(["tr", "vl"]), mirrored(["loss", "acc", "vloss", "vacc"]), mirrored(["loss", "vloss"])
+    ({'vl': 'val'}, {'vloss': 'val_loss', 'vacc': 'val_acc'}, {})
     >>> mirrored(["trian_loss", "trian_top", "valid_loss", "valid_top"]), mirrored(["cls_loss", "val_loss"])
     ({'trian_loss': 'train_loss', 'trian_top': 'train_top'}, {})
     """
@@ -145,16 +149,36 @@ def mirrored(names: Sequence[str]) -> dict[str, str]:
     if len(found) >= MIRRORED:
         return found
     lowered = {name.lower(): name for name in names}
+    if {"tl", "vl"} <= lowered.keys():
+        return {own: _SHORT_NAMES[name] for name, own in lowered.items() if name in _SHORT_NAMES}
+    ahead = {name.partition("_")[0] for name in lowered}
+    if "vl" in ahead and not _TRAINED.isdisjoint(ahead):
+        return {own: f"val{name[2:]}" for name, own in lowered.items() if name.partition("_")[0] == "vl"}
+    own = [name for name in lowered if name[0] == "v" and name[1:] in lowered and _is_measured(name[1:])]
+    if len(own) >= MIRRORED:
+        return {lowered[name]: f"val_{name[1:]}" for name in own}
     if found := _beside_held_out(lowered):
         return found
     rests = [name[1:] for name in lowered if name[0] == "v" and f"t{name[1:]}" in lowered]
-    measured = [rest.lstrip("_") for rest in rests if is_score(rest) or read_name(rest).quantity in _MEASURED]
+    measured = [rest.lstrip("_") for rest in rests if _is_measured(rest)]
     return {
         lowered[f"{letter}{rest}"]: f"{phase}_{rest.lstrip('_')}"
         for rest in rests
         if rest.lstrip("_") in measured
         for letter, phase in (("t", "train"), ("v", "val"))
     }
+
+
+_SHORT_NAMES = {
+    f"{phase[0]}{short}": f"{phase}_{name}"
+    for phase in ("train", "val")
+    for short, name in (("l", "loss"), ("a", "acc"), ("f1", "f1"))
+}
+_TRAINED = frozenset({"tr", "trn", "train"})
+
+
+def _is_measured(name: str) -> bool:
+    return is_score(name) or read_name(name).quantity in _MEASURED
 
 
 def _beside_held_out(names: Mapping[str, str]) -> dict[str, str]:

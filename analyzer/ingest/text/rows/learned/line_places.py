@@ -20,7 +20,7 @@ _BATCH = LazyRegex(
 )
 _AMOUNTS = LazyRegex(r"(?i)\b(?:train|val|valid|test)\w{0,7} (?:steps|iters|iterations)\b")
 _EPOCH = LazyRegex(
-    rf"(?i){_BEFORE}(?P<word>epochs?|ep|e)(?:\.| n[or]\.?|[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
+    rf"(?i){_BEFORE}(?P<word>epochs?|epcoh|epoh|ep|e)(?:\.| n[or]\.?|[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
 )
 _EPOCH_FLOAT = LazyRegex(
     rf"(?i)(?<!over )(?<!per )(?<!of )(?<!for )(?<!the )(?<!this )\bepochs?\s{{0,3}}[:=]?\s{{0,3}}{FLOAT}"
@@ -41,11 +41,11 @@ _IN_EPOCH = LazyRegex(
     rf"\[ ?(?P<epoch>{INT})(?:/{INT})? {{0,4}}\]\s{{0,3}}\[ {{0,2}}(?P<step>{INT}) {{0,4}}/ {{0,2}}(?P<total>{INT})\s{{0,2}}(?:\([^)]{{0,6}}\))?\]"
 )
 _BRACKETS = LazyRegex(
-    rf"^\s{{0,40}}\[ {{0,6}}(?:[Tt]rain(?:ing)?:? )?(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/ {{0,3}}(?P<total>{INT})(?:,? {{1,2}}\(?[{INT}{FLOAT}]%\)?)?)?\](?=:?\s{{0,3}}\S)(?!\[[Ee]p)"
+    rf"^\s{{0,40}}(?:>{{1,3}} )?\[ {{0,6}}(?:[Tt]rain(?:ing)?:? )?(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}| - ))?(?P<step>{INT})(?:/ {{0,3}}(?P<total>{INT})(?:,? {{1,2}}\(?[{INT}{FLOAT}]%\)?)?)?\](?=:?\s{{0,3}}\S)(?!\[[Ee]p)"
 )
 _NUMBERED = LazyRegex(rf"\[{INT}\]:?\s{{1,3}}(?P<word>[A-Za-z]\w{{0,30}})")
 _LEADING = LazyRegex(
-    rf"^(?:(?:\s{{0,3}}[{INT}{FLOAT}]% )?\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)(?= {{0,3}}\S)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| = [{INT}{FLOAT}]%| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
+    rf"^(?:(?:\s{{0,3}}[{INT}{FLOAT}]% )?\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)(?= {{0,3}}\S)|(?:\[[A-Za-z][\w-]{{0,20}}\] )?(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| = [{INT}{FLOAT}]%| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
     rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} {{1,2}})?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|\u2502 {{1,4}}[itknjs] = (?P<step13>{INT})$|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|>(?P<step12>{INT}),(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
 )
 _RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
@@ -155,7 +155,7 @@ def _in_an_epoch(text: str, found: Place) -> Place | None:
 
 def _by_its_word(text: str, found: Place) -> Place:
     """A place that a row names: its step before its batch, and the surest of several words for a step."""
-    batches = list(_BATCH.finditer(text))
+    batches = [match for match in _BATCH.finditer(text) if not _is_amount(text, match)]
     steps = sorted(_steps(text, batches), key=_rank)
     used = {slot for match in (*steps, *batches) for slot in _slots(text, match)}
     found = found._replace(used=found.used | used)
@@ -174,6 +174,12 @@ def _by_its_word(text: str, found: Place) -> Place:
         epoch, placed = slot_at(text, ahead.start("epoch")), _with(text, found, chosen)
         return placed._replace(epoch=epoch, begins=True, used=placed.used | _slots(text, ahead))
     return _with(text, found, chosen)._replace(begins=out_of and found.epoch >= 0 and chosen in batches)
+
+
+def _is_amount(text: str, match: re.Match[str]) -> bool:
+    """Whether batches are told behind the values of a row: how many there were, not which one it is."""
+    plural = match["word"].lower().endswith("batches") and match["total"] is None
+    return plural and _VALUE.search(text, 0, match.start()) is not None
 
 
 def _steps(text: str, batches: list[re.Match[str]]) -> list[re.Match[str]]:

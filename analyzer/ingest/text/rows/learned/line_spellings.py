@@ -19,9 +19,9 @@ _ODD = LazyRegex(
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|(?:last|past|previous) \d{1,6} [a-z]{4,10}\)? {0,3}(?:[:=]|is )|\((?:last |over )?\d{1,6} [a-z]|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|\d(?<=[ .]\d) ?[:=] ?\d?\.\d|\d(?<=[ .]\d\d) ?[:=] ?\d?\.\d|of (?:the )?best |oss: [a-z]|oss (?:\[|of )\d"
-    r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d|set as:? {1,2}\d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch(?:[,:;|]|s  )"
+    r"|, (?<=\w, )[a-z]\w{0,30}(?: \w{1,20})? {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d|set as:? {1,2}\d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch(?:[,:;|]|s  )"
     r"|ort \(\d|\[\(\d{1,9}, [-\dn]|fail \d|ank-?\d|^[a-zA-Z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\)\.(?<=\w\(\)\.)[a-z]"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr|mae|MAE|mse|MSE|snr|SNR|sim|SIM|dice|auc|AUC| is)(?: ?- ?)?\d|---:? {0,3}-?\d|===:? {0,3}-?\d|\d(?:step|iter|epoch)(?=[:,;| ])|-> (?:(?<=[\d%] -> )|(?<=[\d%] --> ))-?\d|cur metric, [a-z]|ain \d{3,6} -?\d\.\d{3,12}e|\](?: - \| {0,9}\d| (?<=[a-zA-Z]\] )[a-z]\w{0,20} -?\d{1,9}\.\d)|%WER \d|\) (?<=\d\) )(?:INFO|WARNING|DEBUG): |\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) \[?(?:-?\d{1,12}\.\d|[nN]a[nN]|inf)| of epoch \d|, \.\d|- {1,3}\d{1,9}\.?\d{0,9} \([am]|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|\bep|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr|mae|MAE|mse|MSE|snr|SNR|sim|SIM|dice|auc|AUC| is)(?: ?- ?)?\d|---:? {0,3}-?\d|===:? {0,3}-?\d|\d(?:step|iter|epoch)(?=[:,;| ])|-> (?:(?<=[\d%] -> )|(?<=[\d%] --> ))-?\d|cur metric, [a-z]|ain \d{3,6} -?\d\.\d{3,12}e|\](?: - \| {0,9}\d| (?<=[a-zA-Z]\] )[a-z]\w{0,20} -?\d{1,9}\.\d)|%WER \d|\) (?<=\d\) )(?:INFO|WARNING|DEBUG): |\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) \[?(?:-?\d{1,12}\.\d|[nN]a[nN]|inf)| of epoch \d|, \.\d|- {1,3}\d{1,9}\.?\d{0,9} \([am]|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -69,7 +69,7 @@ _RUN_ON = LazyRegex(
 )
 """A name and its number without anything between them; one of a file goes on behind the number."""
 _COUNTED = LazyRegex(
-    r"(?i)(?<![\w/.-])(?:(epoch|step|iter|iteration|batch)(?:-| - )?|(episode|round|generation|trial|update|fold)-)(\d{1,9})(?![\w.-])"
+    r"(?i)(?<![\w/.-])(?:(epoch|step|iter|iteration|batch|ep)(?:-| - )?|(episode|round|generation|trial|update|fold)-)(\d{1,9})(?![\w.-])"
 )
 _ORDINAL = LazyRegex(
     r"(?<![\w.])(\d{1,9})(?:(?:st|nd|rd|th)[ -]|-(?=epoch))((?:mini[ -]?)?batch|epoch|step|iter(?:ation)?|episode|round|generation)\b"
@@ -112,7 +112,7 @@ _LISTED_NAMES = LazyRegex(
     rf"(?<![\w./,])(?P<names>[A-Za-z]\w{{2,40}}(?:,[A-Za-z]\w{{2,40}}){{1,7}}) {{1,3}}(?P<values>{NUMBER}(?: {{1,3}}{NUMBER}){{1,7}})(?![\w.])"
 )
 _NAMES_FIRST = LazyRegex(
-    rf"(?<![\w./,'\"])(?P<names>[A-Za-z][\w@-]{{0,30}}(?:, ?[A-Za-z][\w@-]{{0,30}}){{1,8}}) {{0,3}}(?:[=-]{{1,4}}>|[:=-]) {{0,3}}(?P<values>{NUMBER}(?:(?:, ?| {{1,3}}){NUMBER}){{1,7}}),?(?![\w.])"
+    rf"(?<![\w./,'\"])(?P<names>(?:[tT]rain |[vV]al |[tT]est )?[A-Za-z][\w@-]{{0,30}}(?:, ?(?:[tT]rain |[vV]al |[tT]est )?[A-Za-z][\w@-]{{0,30}}){{1,8}}) {{0,3}}(?:[=-]{{1,4}}>|[:=-]) {{0,3}}(?P<values>{NUMBER}(?:(?:, ?| {{1,3}}){NUMBER}){{1,7}}),?(?![\w.])"
 )
 _POINT_AHEAD = LazyRegex(r"(?<=[:=])(\s{0,3})\.(?=\d{1,9}\.\d)")
 """A full stop between a sign and a number that has its own: ``acc:.0.25``."""
@@ -157,10 +157,10 @@ _SCORE_AT = LazyRegex(
 """A score with the threshold, the rank or the class that it is of: ``mAP 0.50: 0.5``, ``hits (filtered) @ 10: 0.5``, ``recall class 0 = 0.5``."""
 _RANKED = LazyRegex(r"(?i)(?<![\w-])(top) (\d{1,2})(?= (?:acc(?:uracy)?|err(?:or)?|prec(?:ision)?|score)\b)")
 _SHORT = LazyRegex(
-    r"^([\[(]?)[Ee][Pp]?(\d{1,6})\b([\]) ,:/|-]{1,4})(?:[Bb]|[Ss]|[Ii]t?)(\d{1,9})(?=[/\s,:;|\])]|$)"
+    r"^([\[(]?)[Ee][Pp]?(\d{1,6})\b([\]) ,:/|-]{1,4})([Bb]|[Ss]|[Ii]t?)(\d{1,9})(?=[/\s,:;|\])]|$)"
 )
 _EPOCH_ALONE = LazyRegex(
-    r"^[Ee][Pp]?(\d{1,4}):? (?=(?:trn?|train|loss|val|acc)(?:\b|_[a-z]))|^[Ee][Pp](\d{1,5})[,:;] "
+    r"^[Ee][Pp]?(\d{1,4})(?:/\d{1,4})?:? (?=(?:[Tt]rn?|[Tt]rain|[lL]oss|[vV]al|[aA]cc)(?:\b|_[a-z]))|^[Ee][Pp](\d{1,5})[,:;] "
 )
 _OF_R = LazyRegex(r'^\[\d{1,4}\] "(.{1,2000})"\s{0,3}$')
 _LEADERS = LazyRegex(
@@ -176,7 +176,7 @@ _AT_ONCE = LazyRegex(
 _IN_BRACKETS = LazyRegex(
     rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?:? ?)?(?P<paren>[(\[])(?P<names>[A-Za-z][\w@.-]{{0,30}}(?P<by>, ?)[A-Za-z][\w@.-]{{0,30}}(?:(?P=by)[A-Za-z][\w@.-]{{0,30}}){{0,6}})[)\]] ?[:=/] ?[(\[](?P<values>{NUMBER}(?:(?P=by){NUMBER}){{1,7}})[)\]]"
 )
-_BETWEEN = LazyRegex(r" ?[,/|] ?| {1,3}")
+_BETWEEN, _COMMA_BETWEEN = LazyRegex(r" ?[,/|] ?| {1,3}"), LazyRegex(r", ?")
 _STATISTICS = word_set("min avg mean max std median train training val valid validation test dev top1 top5")
 _PHASE_WORDS = word_set("train training val valid validation test eval dev")
 _PHASE_BEHIND = LazyRegex(
@@ -201,7 +201,7 @@ _TWO_OF_PHASE = LazyRegex(
     rf"(?i)(?<![\w/.])(train|trn|{_HELD_OUT})[ :=]{{1,3}}({NUMBER}) ?\| ?(-?\d{{1,9}}\.\d{{1,12}}|nan)(?![\w.]| ?\|)"
 )
 _SHARE_OF_PHASE = LazyRegex(
-    rf"(?i)(?<![\w/.])(train|trn?|{_HELD_OUT}|va|te)[ :=]{{1,3}}(-?\d{{1,9}}\.\d{{1,12}}|nan)(?: ?[/|,] {{0,3}}| ?\( ?| {{1,3}})(\d{{1,3}}(?:\.\d{{1,12}})?) ?%\)?"
+    rf"(?i)(?<![\w/.])(train|trn?|{_HELD_OUT}|va|vl|te)[ :=]{{1,3}}(-?\d{{1,9}}\.\d{{1,12}}|nan)(?: ?[/|,] {{0,3}}| ?\( ?| {{1,3}})(\d{{1,3}}(?:\.\d{{1,12}})?) ?%\)?"
 )
 """A loss and a share that only their phase names: ``train 0.5 / 90.1%``, ``val 0.5 (90.1%)``."""
 _TWO_SPACED = LazyRegex(
@@ -254,10 +254,8 @@ def plain_spelling(text: str) -> str:
     ('[eval] iter 500: train: 2.1, val: 2.3', 'train: nan, valid: nan | acc 0.1')
     >>> plain_spelling("epoch 3: a loss of 0.5, accuracy was 0.25"), plain_spelling("a loss of 3 workers")
     ('epoch 3: a loss: 0.5, accuracy: 0.25', 'a loss of 3 workers')
-    >>> plain_spelling("The average loss of epoch 3 is 0.5")
-    'The epoch 3, average loss: 0.5'
-    >>> plain_spelling("E03 trn 0.5 val 0.75 acc 0.25"), plain_spelling("E3 is done")
-    ('epoch 03 trn: 0.5, val: 0.75 acc 0.25', 'E3 is done')
+    >>> plain_spelling("The average loss of epoch 3 is 0.5"), plain_spelling("E03 trn 0.5 val 0.75 acc 0.25"), plain_spelling("E3 is done")
+    ('The epoch 3, average loss: 0.5', 'epoch 03 trn: 0.5, val: 0.75 acc 0.25', 'E3 is done')
     >>> plain_spelling("MAE 0.5 (val 0.75)"), plain_spelling("val_epoch_3 loss:0.5"), plain_spelling("saved train_epoch_3.pt")
     ('MAE: 0.5, val MAE: 0.75', 'epoch 3 val loss:0.5', 'saved train_epoch_3.pt')
     >>> plain_spelling("cross entropy (train) = 0.5; cross entropy (held out) = 0.75")
@@ -288,8 +286,8 @@ def plain_spelling(text: str) -> str:
     ('[Losses: loss_x: 0.5, loss_h: 0.25, total: 0.75, recall: 0.5]', '(Epoch: 3)')
     >>> plain_spelling("('Round #', 3, ' mean return', -9.5)")
     '(Round: 3, mean return: -9.5)'
-    >>> plain_spelling("val, round, loss, acc ==> 002, 0.75, 0.5"), plain_spelling("epoch, loss = 3 0.5"), plain_spelling("x, y = 1, 2")
-    ('val round: 002, loss: 0.75, acc: 0.5', 'epoch: 3, loss: 0.5', 'x, y = 1, 2')
+    >>> plain_spelling("val, round, loss, acc ==> 002, 0.75, 0.5"), plain_spelling("Train acc, val acc : 0.5 0.75"), plain_spelling("x, y = 1, 2")
+    ('val round: 002, loss: 0.75, acc: 0.5', 'Train acc: 0.5, val acc: 0.75', 'x, y = 1, 2')
     >>> plain_spelling("loss: 0.5 (top-1: %12.5)"), plain_spelling("3 epoch, val loss: 0.5"), plain_spelling("||Rest||: 0.5.")
     ('loss: 0.5 (top-1: 12.5%)', 'epoch 3, val loss: 0.5', 'norm of Rest: 0.5.')
     >>> plain_spelling("epoch,3,loss,0.5"), plain_spelling("Epoch[ 3] Loss[0.5]"), plain_spelling("loss....: 0.5")
@@ -334,7 +332,7 @@ def plain_spelling(text: str) -> str:
     ('test error 12.5 %', 'epoch 10: 0.5')
     """
     if text[:1] in _BEGINS_SHORT:
-        text = _SHORT.sub(r"\1epoch \2\3batch \4", _OF_R.sub(r"\1", text))
+        text = _SHORT.sub(_in_words, _OF_R.sub(r"\1", text))
         text = _EPOCH_ALONE.sub(lambda m: f"epoch {m[1] or m[2]} ", text)
     if text[:3] in _BEGINS_GENERATION and _GENERATION.match(text):
         text = _OF_GENERATION.sub(r"\1 fitness: ", text)
@@ -417,6 +415,11 @@ def _spaced(match: re.Match[str]) -> str:
     return f"{match[1] or match[2]} {match[3]}"
 
 
+def _in_words(match: re.Match[str]) -> str:
+    """An epoch and what counts in it by a letter: a step may run on through the epochs, a batch begins anew."""
+    return f"{match[1]}epoch {match[2]}{match[3]}{'step' if match[4] in 'sS' else 'batch'} {match[5]}"
+
+
 def _rate_of(match: re.Match[str]) -> str:
     """The rate that was set, by the name of its group."""
     return f"lr_group{match['group']}: " if match["group"] else "lr: "
@@ -460,7 +463,8 @@ SUM_BY = 0.001
 def _each(match: re.Match[str]) -> str:
     """Names in strokes, brackets or a list before their values in the same, each beside its own; as many as there are values."""
     found = {"ahead": "", "behind": "", "paren": "", **match.groupdict("")}
-    names, values = _BETWEEN.split(found["names"]), _BETWEEN.split(found["values"])
+    parted = _COMMA_BETWEEN if "," in found["names"] else _BETWEEN
+    names, values = parted.split(found["names"]), _BETWEEN.split(found["values"])
     first = names.pop(0) if len(names) == len(values) + 1 and names[0].lower() in _PHASE_WORDS else ""
     if len(names) != len(values) or all(value.isdigit() for value in values):
         return match[0]

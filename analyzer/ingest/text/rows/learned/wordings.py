@@ -271,12 +271,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     values = _values([*fields, *times])
     names = [value.name for value in values]
     ahead = piece[: min((found.start for found in fields), default=0)]
-    kinds = {canonical_metric(name) for name in names}
-    held_out = (
-        ("eval_loss" in kinds and "loss" not in kinds)
-        or (_HELD_OUT.search(ahead) is not None and not _TRAINING.search(ahead))
-        or (_SUMS_UP.search(piece) is not None and not _TRAINING.search(ahead))
-    )
+    held_out = _is_held_out(piece, ahead, names)
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
     signed = sum(found.signed for found in fields)  # no prose tells as many decimals as it has words
@@ -296,6 +291,16 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
     sure, part = known and not wordy, part_told(piece, ahead) if phased else ""
     return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told, part)
+
+
+def _is_held_out(piece: str, ahead: str, names: list[str]) -> bool:
+    """Whether all that a row tells is of held-out data."""
+    kinds = {canonical_metric(name) for name in names}
+    trained = "loss" in kinds or any(read_name(name).phase == "train" for name in names)
+    if "eval_loss" in kinds and not trained:
+        return True
+    told = _HELD_OUT.search(ahead) is not None or _SUMS_UP.search(piece) is not None
+    return told and _TRAINING.search(ahead) is None
 
 
 def _with_asides(piece: str, first: int, place: Place, values: list[Value]) -> list[Value]:
