@@ -84,6 +84,8 @@ def policy() -> RunMaker:
             "kl": kl,
             "entropy": np.linspace(2.0, 0.01, 40),
             "clip_fraction": [0.4] * 40,
+            "win_rate": np.linspace(0.9, 0.0, 40) ** 2,
+            "explained_variance": [0.0] * 40,
             "completion_length_mean": np.linspace(100, 400, 40),
             "completion_clipped_share": [0.6] * 40,
             "sampling/sampling_logp_difference/mean": np.linspace(0.01, 0.9, 40),

@@ -133,6 +133,13 @@ LEARNED_BEFORE = {
     "signal.generalisation.accuracy_lost": 0.001,
 }
 ONE_EVALUATION = {"signal.split.points": 1, "signal.split.ratio_last": 2.1, "signal.gap.right": 0.0}
+STOPPED = {
+    "event.configured_stop.seen": True,
+    "signal.progress.unfinished": False,
+    "signal.progress.last_over_best": 1.0,
+    "signal.generalisation.worse_than_best": 1.0,
+    "signal.gap.right": 0.0,
+}
 NARROW = {"config.design.width": 2, "signal.gap.right": 0.0, "run.rl": False}
 FEW_EPOCHS = {
     "signal.answers.loss_over_sure": 8.4,
@@ -287,6 +294,19 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
             "answers-learned-with-their-loss",
             {"signal.answers.right_before_sure": False},
             {"signal.answers.right_before_sure": True},
+        ),
+        ("success-kept", {"signal.policy.success_lost": False}, {"signal.policy.success_lost": True}),
+        (
+            "value-explains",
+            {"signal.policy.value_explains_nothing": True, "signal.policy.reward_at_most": True},
+            {"signal.policy.reward_at_most": False},
+        ),
+        ("every-class-gains", {"signal.last.class_stands": False}, {"signal.last.class_stands": True}),
+        ("stopped-when-done", STOPPED, {"signal.progress.unfinished": True}),
+        (
+            "stopped-when-done",
+            STOPPED | {"signal.progress.unfinished": True, "signal.generalisation.worse_than_best": 1.1},
+            {"signal.generalisation.worse_than_best": 1.0},
         ),
         ("waits-alike", {"signal.pace.wait_grows": False}, {"signal.pace.wait_grows": True}),
         ("learned-once", {"signal.gap.back_at_first": False}, {"signal.gap.back_at_first": True}),

@@ -82,6 +82,9 @@ SLOW_TOKENS = 1000.0
 _WAIT = word_set("data load loading loader dataload dataloading dataloader reader read fetch io input")
 _WORK = word_set("train training batch iter iteration step compute forward fwd model gpu total net tot")
 _TIME = word_set("time cost secs sec seconds s t took elapsed duration latency")
+_SHARES = word_set("share fraction frac ratio percent pct percentage")
+_LOADED = word_set("data dataload dataloading dataloader loader input reader")
+_WAITED = word_set("wait waiting waited stall time load loading dataload dataloading dataloader loader fetch")
 _MEMORY = LazyRegex(r"(?i)(?:^|[\W_])(?:mem|memory|ram|rss|vram|maxrss|vmrss)(?:[\W_\d]|$)|memory")
 _FREE = word_set("free available avail left")
 _REMEMBERED, _BYTES = (
@@ -209,7 +212,13 @@ def _is_time(name: str) -> bool:
 
 
 def _waits(out: FactWriter, view: RunView) -> None:
-    """The share of a wait for data in the time of a step, where both are printed in words of the program's own."""
+    """The share of a wait for data in the time of a step: as printed, or where both times are in words of the program's own."""
+    for name in sorted(view.run.metrics.names):
+        told = view.finite(name)
+        if told is not None and len(told) >= WAIT_ROWS and _is_wait_share(told.logged_as):
+            share = float(median_of(told.value)) / (100.0 if float(told.value.max()) > 1.0 else 1.0)
+            out.put("wait_share", min(share, 1.0), end_of(told))
+            return
     if view.curve("data_time_s") is not None and view.curve("step_time_s") is not None:
         return  # ``step_speed`` judges these
     names = sorted(view.run.metrics.names)
@@ -255,6 +264,14 @@ def _wait_grows(out: FactWriter, view: RunView) -> None:
 
 def _is_wait(name: str) -> bool:
     return name == "data_time_s" or _waits_by_words(name)
+
+
+def _is_wait_share(name: str) -> bool:
+    """Whether a name says that it is the share of a wait for data: ``data_wait_pct``, ``dataloader fraction``; an expert's load is none."""
+    words = set(words_of(name))
+    return bool(
+        words & _SHARES and words & _LOADED and words & _WAITED
+    ) and words <= _SHARES | _LOADED | _WAITED | {"of", "avg"}
 
 
 def _waits_by_words(name: str) -> bool:

@@ -154,3 +154,49 @@ def test_a_row_without_a_step_among_others_is_no_restart():
 
     assert facts["signal.loss.points"] == 60
     assert "signal.resume.count" not in facts
+
+
+ROUNDS = range(24)
+MEAN, ROAD = [0.75 - 0.4 * 0.85**i for i in ROUNDS], [0.93 - 0.3 * 0.8**i for i in ROUNDS]
+
+
+@pytest.mark.parametrize(
+    ("pole", "stands"),
+    [
+        ([0.11 + 0.01 * (i % 2) for i in ROUNDS], True),
+        ([0.55 - 0.45 * 0.87**i for i in ROUNDS], False),
+        ([0.28 - 0.18 * 0.9**i for i in ROUNDS], False),  # low, and on its way
+    ],
+)
+def test_one_class_whose_overlap_stands_low_while_the_mean_is_fine(pole, stands):
+    scores = {"mIoU": MEAN, "IoU_road": ROAD, "IoU_pole": pole}
+    facts = RunMaker().log({"loss": falling(24, 1.4, 0.2), **scores}).plain()
+
+    assert facts["signal.last.class_stands"] is stands
+    assert facts.get("signal.last.class_stands_name") == ("IoU_pole" if stands else None)
+
+
+@pytest.mark.parametrize(
+    ("precision", "stands"),
+    [
+        ([0.121 + 0.004 * (i % 3) / 2 for i in range(20)], True),
+        ([0.42 - 0.3 * 0.85**i for i in range(20)], False),
+        ([0.02 + 0.0015 * i for i in range(20)], False),  # little, and twice as much as at first
+    ],
+)
+def test_a_precision_of_boxes_that_stands_while_the_loss_halves(precision, stands):
+    facts = RunMaker().log({"loss": falling(20, 3.0, 0.4), "AP": precision}).plain()
+
+    assert facts["signal.score.stands_while_loss_falls"] is stands
+
+
+@pytest.mark.parametrize(
+    ("falls", "rises", "traded"),
+    [("mask_loss", "box_loss", True), ("loss_pde", "loss_bc", True), ("distill_loss", "task_loss", None)],
+)
+def test_a_part_that_doubles_while_others_fall_unless_a_teacher_is_followed(falls, rises, traded):
+    parts = {falls: [3 * 0.88**i + 0.2 for i in ROUNDS], rises: [0.3 + 0.03 * i for i in ROUNDS]}
+    whole = [sum(values) for values in zip(*parts.values(), strict=True)]
+    facts = RunMaker().log({"loss": whole, **parts}).plain()
+
+    assert facts.get("signal.data.part_traded") is traded

@@ -202,3 +202,42 @@ def test_a_few_rewards_from_both_ends_of_the_plan_tell_whether_they_moved(steps,
     maker = RunMaker("hf-trainer").log({"reward_mean": rewards}, steps=steps).config(max_steps=1000)
 
     assert maker.plain().get("signal.policy.reward_stands") is stands
+
+
+WON = [0.1 + 0.022 * i for i in range(40)]
+UP = np.linspace(-2, 2, 40)
+
+
+@pytest.mark.parametrize(
+    ("rates", "lost"),
+    [
+        ([max(0.0, 0.5 - 0.02 * i) for i in range(40)], True),
+        (WON, False),
+        ([0.5 + 0.1 * (i % 2) for i in range(40)], False),  # of opponents as strong
+        ([0.0] * 40, False),  # never was any won
+    ],
+)
+def test_a_rate_of_games_won_that_falls_to_nothing_whatever_the_shaped_reward_says(rates, lost):
+    facts = policy(reward_mean=UP, win_rate=rates).plain()
+
+    assert facts["signal.policy.success_lost"] is lost
+
+
+@pytest.mark.parametrize(
+    ("explained", "nothing"),
+    [
+        ([0.02 * (-1) ** i for i in range(40)], True),
+        ([0.9 - 0.9 * 0.9**i for i in range(40)], False),
+    ],
+)
+def test_a_value_function_that_never_explains_anything(explained, nothing):
+    facts = policy(reward_mean=UP, value_loss=[250.0] * 40, explained_variance=explained).plain()
+
+    assert facts["signal.policy.value_explains_nothing"] is nothing
+
+
+@pytest.mark.parametrize(("rates", "runs_away"), [([0.99] * 40, False), ([0.3] * 40, True)])
+def test_an_error_of_values_that_grows_beside_success_at_its_ceiling_is_none_that_runs_away(rates, runs_away):
+    facts = policy(td_loss=[0.02 * 1.1**i for i in range(40)], success_rate=rates).plain()
+
+    assert facts["signal.policy.value_runs_away"] is runs_away

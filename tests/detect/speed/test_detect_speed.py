@@ -313,3 +313,21 @@ def test_a_clock_that_counts_from_the_beginning_is_no_epoch_that_gets_slower(tim
 )
 def test_a_wait_for_data_that_grows_from_row_to_row(waits, grows):
     assert plain_of(RunMaker().log({"data_time_s": waits}))["signal.pace.wait_grows"] is grows
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "share"),
+    [
+        ("data_wait_share", [91.0] * 12, 0.91),
+        ("dataloader_fraction", [0.04] * 12, 0.04),
+        ("data_wait_share", [3.0, 3.0, 95.0] + [3.0] * 9, 0.03),  # a moment
+        ("expert_load_ratio", [0.9] * 12, None),
+        ("data_share", [0.9] * 12, None),  # of a mixture
+    ],
+)
+def test_a_share_of_waiting_that_the_program_prints_itself(name, values, share):
+    found = plain_of(RunMaker().log({"loss": falling(12, 3.0, 0.5), name: values})).get(
+        "signal.pace.wait_share"
+    )
+
+    assert found == (None if share is None else pytest.approx(share))

@@ -17,6 +17,7 @@ ROWS = [
     ("Training Epoch: 0 Training Iteration: 1785  average_loss : 1.5  step_loss : nan  learning_rate : 0.5", {"loss": [(1785, "nan")]}),
     ("epoch: 1, batch_id: 500, ACC:0.5, loss:0.25, avg_reader_cost: 0.125 sec, avg_batch_cost: 0.5 sec, ips: 1024.5 ins/s",
      {"loss": [(500, 0.25)], "step_time_s": [(500, 0.5)], "data_time_s": [(500, 0.125)], "samples_per_second": [(500, 1024.5)]}),
+    ("step 20 loss 0.5 data wait 91% lr 0.25", {"loss": [(20, 0.5)], "data_wait_share": [(20, 0.91)], "data_time_s": []}),
     ("Episode 10/100, reward: 21.5, loss: 0.5", {"reward_mean": [(10, 21.5)], "loss": [(10, 0.5)]}),
     ("step 20 loss 0.5 l2_reg nan lr 0.25", {"loss": [(20, 0.5)], "l2_reg": [(20, "nan")], "learning_rate": [(20, 0.25)]}),
     ("step 20 loss 0.5 and penalty 0.25 of all", {"loss": [(20, 0.5)], "penalty": []}),

@@ -228,8 +228,12 @@ _STANDS_BY_DESIGN = word_set(
 )
 """Parts that hold the model where it is, and need not fall, and those of players, of which one gains what the other loses."""
 
-TRADED, A_QUARTER = 2.0, 0.25
-"""A part that ends at twice its first value while it makes a quarter of the loss that is left: it paid for the fall of others."""
+TRADED, A_QUARTER, LESS, AGAIN = 2.0, 0.25, 0.9, 10.0
+"""A part that ends at twice its first value, or at ten times its best, while it makes a quarter of the loss that is left, which is a
+tenth less than at first: it paid for the fall of others."""
+
+_OF_TEACHERS = word_set("distill distillation distil kd kld teacher student imitation")
+"""Beside what is learned from a teacher the loss of the labels may rise: the student follows him and not them."""
 
 
 def _part_stands(view: RunView, out: FactWriter) -> None:
@@ -242,6 +246,7 @@ def _part_stands(view: RunView, out: FactWriter) -> None:
     if whole is None or len(whole) < STANDING_ROWS or float(whole.value.min()) <= 0:
         return
     first, last = float(whole.value[0]), float(median_of(whole.value[-FEW_ROWS:]))
+    taught = any(not _OF_TEACHERS.isdisjoint(words_of(name)) for name in view.run.metrics.names)
     for name in sorted(view.run.metrics.names):
         words = set(words_of(name))
         if name in {"loss", "eval_loss"} or "loss" not in words or read_name(name).phase == "eval":
@@ -249,17 +254,19 @@ def _part_stands(view: RunView, out: FactWriter) -> None:
         if not words.isdisjoint(_STANDS_BY_DESIGN):
             continue
         part = view.finite(name)
-        if part is None or len(part) != len(whole) or last > NEARLY_GONE * first:
+        if part is None or len(part) != len(whole) or last > LESS * first:
             continue
         level = float(median_of(part.value))
         still = level > 0 and float(np.abs(part.value - level).max()) <= STANDING * level
-        if still and LEFT_OVER * last <= level <= 1.1 * last:
+        if still and LEFT_OVER * last <= level <= 1.1 * last and last <= NEARLY_GONE * first:
             refs = refs_at(part, [0, len(part) - 1])
             out.put("part_stands", value=True, refs=refs)
             out.put("part_stands_name", part.logged_as, refs)
             return
         begins, ends = float(median_of(part.value[:FEW_ROWS])), float(median_of(part.value[-FEW_ROWS:]))
-        if ends >= TRADED * begins > 0 and A_QUARTER * last <= ends <= last:
+        least = min(float(median_of(piece)) for piece in np.array_split(part.value, STANDING_ROWS))
+        worse = ends >= TRADED * begins > 0 or ends >= AGAIN * least > 0
+        if worse and not taught and A_QUARTER * last <= ends <= last:
             refs = refs_at(part, [0, len(part) - 1])
             out.put("part_traded", value=True, refs=refs)
             out.put("part_traded_name", part.logged_as, refs)

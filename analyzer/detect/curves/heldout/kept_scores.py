@@ -17,7 +17,7 @@ from analyzer.model.arrays import Rows, Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.score_words import HALVES, SHARE_OF_ALL, read_score
+from analyzer.model.score_words import HALVES, OF_BOXES, SHARE_OF_ALL, read_score
 from analyzer.model.tables import NULL_INT, MetricTable
 
 AWAY_ROWS, AWAY_SHARE = 8, 0.5
@@ -28,6 +28,9 @@ LOSS_WORSE = 1.2
 
 STANDS_ROWS, GAINED, AT_MOST = 6, 0.03, 0.5
 """Six evaluations of which the later two thirds are not three points better, at half of the answers right or less."""
+
+OF_ITS_LEVEL = 0.1
+"""Precisions of boxes begin far below what they end at: a tenth of that is no gain either."""
 
 FELL = 0.5
 """Half of the training loss is gone: whoever learned that much answers more samples of the same kind."""
@@ -90,7 +93,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     every = [score for score in view.once(scores_of) if score.reading.whole]
     held = [score for score in every if score.reading.phase == "eval"]
     _never_back(out, view, held)
-    _stands(out, view, held)
+    _stands(out, view, [*held, *(s for s in every if s.reading.kind & OF_BOXES and not s.reading.phase)])
     _worst_at_end(out, held)
     _broke(out, view, held or every)
     _hardly_right(out, every)
@@ -125,18 +128,20 @@ def _never_back(out: FactWriter, view: RunView, held: list[Score]) -> None:
 
 
 def _stands(out: FactWriter, view: RunView, held: list[Score]) -> None:
-    """Whether held-out answers stay as few as they were at first while the training loss halves."""
+    """Whether held-out answers, or the boxes found, stay as few as they were at first while the training loss halves."""
     loss = view.once(loss_trend)
-    shares = [s for s in held if s.reading.kind & SHARE_OF_ALL and len(s.series) >= STANDS_ROWS]
+    counted = SHARE_OF_ALL | OF_BOXES
+    shares = [s for s in held if s.reading.kind & counted and len(s.series) >= STANDS_ROWS]
     if loss is None or not shares or loss[1].first <= 0:
         return
     fell = loss[1].falls() and loss[1].fall >= FELL * loss[1].first
     shown = shares[0]
     third = max(shown.values.size // 3, 1)
     gained = float(shown.values[third:].max() - shown.values[:third].max())
-    few = float(median_of(shown.values[third:])) <= AT_MOST
+    level = float(median_of(shown.values[third:]))
+    most = min(GAINED, OF_ITS_LEVEL * level) if shown.reading.kind & OF_BOXES else GAINED
     refs = refs_at(shown.series, [0, len(shown.series) - 1])
-    out.put("stands_while_loss_falls", fell and few and gained <= GAINED, refs)
+    out.put("stands_while_loss_falls", fell and level <= AT_MOST and gained <= most, refs)
 
 
 def _worst_at_end(out: FactWriter, held: list[Score]) -> None:

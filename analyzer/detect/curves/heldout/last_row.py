@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
-from analyzer.detect.curves.heldout.scores import MOSTLY, NOTHING, Score, scores_of
+from analyzer.detect.curves.heldout.scores import MOSTLY, NOTHING, OUTLINE, Score, scores_of
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.detect.curves.span import is_late
 from analyzer.lazy_regex import LazyRegex
@@ -37,6 +37,9 @@ _COUNTED = LazyRegex(r"^(?P<measure>.{0,60}?[A-Za-z]\d{0,2})[_ /.-](?:class[_ ]?
 RARELY, LEARNED_WELL, LATE_SHARE, RARE_ROWS = 0.1, 0.8, 10, 10
 """A tenth in the last tenth of the evaluations (three and more of them), where four of five of another class are found: of ten
 evaluations and more, since a class that is learned late stands there for a while."""
+
+LOW, STOOD, OTHERS_GAIN = 0.3, 0.05, 0.1
+"""Three tenths of one class, a twentieth more at most than in the first rows, while another class, or all together, gained a tenth."""
 
 PAIR = 2
 """Of more classes than two the first may be what nobody labelled."""
@@ -70,6 +73,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _empty_answers(out, view, every)
     _decibels_apart(out, view)
     _class_never_found(out, view, every)
+    _class_stands(out, every)
     _worse_than_mean(out, every)
     _undefined(out, view)
     _only_evaluated(out, view, every)
@@ -185,6 +189,29 @@ def _class_hardly_found(out: FactWriter, classes: dict[int, list[Score]]) -> Non
         out.put("class_hardly_found", hardly, end_of(least.series))
         if hardly:
             out.put("class_hardly_found_name", least.series.logged_as, end_of(least.series))
+
+
+def _class_stands(out: FactWriter, every: tuple[Score, ...]) -> None:
+    """Whether the overlap of one class that has a name stands low to the end while another is found nearly always and others gain."""
+    named = [
+        s
+        for s in every
+        if s.reading.kind & OUTLINE and s.reading.phase != "train" and len(s.series) >= RARE_ROWS
+    ]
+    parts = [score for score in named if not score.reading.whole]
+    if not parts:
+        return
+    least, best = min(parts, key=_late), max(named, key=_late)
+    gains = [_late(score) - _early(score) for score in named if score is not least]
+    low = _late(least) <= LOW and _late(least) - _early(least) <= STOOD
+    stands = low and _late(best) >= LEARNED_WELL and max(gains, default=0.0) >= OTHERS_GAIN
+    out.put("class_stands", stands, end_of(least.series))
+    if stands:
+        out.put("class_stands_name", least.series.logged_as, end_of(least.series))
+
+
+def _early(score: Score) -> float:
+    return float(median_of(score.values[:SEVERAL_ROWS]))
 
 
 def _late(score: Score) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import has_steps
+from analyzer.detect.curves.heldout.scores import Score, scores_of
 from analyzer.detect.curves.trend import scatter
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
 from analyzer.detect.setup.ended import progress_of
@@ -64,6 +65,13 @@ BEYOND = 1e3
 SOLVED = 0.9
 """Of a success rate in shares of one."""
 
+SUCCESS_ROWS, SUCCEEDED, SELDOM, AT_CEILING = 10, 0.2, 0.05, 0.95
+"""Ten rates of success of which a third had a fifth and more; a twentieth of that at the end is gone. What succeeds in 19 of 20 cases has
+nothing to gain, whatever its value function still learns."""
+
+EXPLAINS_ROWS, EXPLAINS = 20, 0.1
+"""A tenth of the variance of the returns, in no tenth of twenty updates and more: no critic that learned anything explains so little."""
+
 NONE = 1e-3
 """A thousandth of a nat in every row: exploration was over before the first row."""
 
@@ -76,6 +84,7 @@ IDLE_ROWS = 8
 _VALUES = word_set("value vf critic q qf qf1 qf2 td baseline")
 _OF_TARGETS = word_set("td qf qf1 qf2")
 _ENTROPY = word_set("entropy ent")
+_SUCCESS = word_set("success win won")
 _OF_EPISODES = word_set("episode episodes episodic ep return returns ret")
 _OF_ANSWERS = word_set("completion_length_mean completion_clipped_share frac_reward_zero_std reward_std kl")
 
@@ -90,6 +99,8 @@ def detect(view: RunView, out: FactWriter) -> None:
             _entropy(out, view)
         return
     _reward(out, view)
+    _success(out, view)
+    _explains(out, view)
     _trust(out, view)
     _unmoved(out, view)
     _entropy(out, view)
@@ -275,8 +286,37 @@ def _values(out: FactWriter, view: RunView) -> None:
         third = max(len(series) // 3, 2)
         early, late = float(median_of(series.value[:third])), float(median_of(series.value[-third:]))
         huge = late >= 1e4 and late >= 1.5 * early  # squared errors of targets that are in the hundreds
-        out.put("value_runs_away", early > 0 and (late >= GROWN * early or huge), ends_of(series))
+        solved = any(
+            float(median_of(s.values[-s.values.size // 3 :])) >= AT_CEILING for s in _rates_of_success(view)
+        )
+        grew = early > 0 and (late >= GROWN * early or huge)
+        out.put("value_runs_away", grew and not solved, ends_of(series))
         return
+
+
+def _rates_of_success(view: RunView) -> list[Score]:
+    """Rates of success or of games won, in rows enough."""
+    return [s for s in view.once(scores_of) if s.reading.kind & _SUCCESS and len(s.series) >= SUCCESS_ROWS]
+
+
+def _success(out: FactWriter, view: RunView) -> None:
+    """Whether what had succeeded now and then hardly ever does at the end, whatever the reward says."""
+    for score in _rates_of_success(view):
+        levels = [float(median_of(part)) for part in np.array_split(score.values, 3)]
+        late = float(median_of(score.values[-max(score.values.size // 5, ROWS) :]))
+        lost = max(levels) >= SUCCEEDED and late <= SELDOM * max(levels)
+        out.put("success_lost", lost, ends_of(score.series))
+        if lost:
+            out.put("success_name", score.series.logged_as, end_of(score.series))
+            return
+
+
+def _explains(out: FactWriter, view: RunView) -> None:
+    """Whether a value function never explains anything of the returns."""
+    known = view.finite("explained_variance", EXPLAINS_ROWS)
+    if known is not None:
+        levels = [float(median_of(part)) for part in np.array_split(known.value, 10)]
+        out.put("value_explains_nothing", max(levels) < EXPLAINS, ends_of(known))
 
 
 def _is_value_loss(name: str) -> bool:

@@ -378,6 +378,8 @@ def _values(fields: list[Field]) -> list[Value]:
         if reading.phase == "train" and reading.quantity in PLAIN:
             parts = reading.quantity
         canonical = canonical_metric(name)
+        if entry.unit == "%" and canonical in METRICS and METRICS[canonical].unit == "s":
+            name = canonical = f"{name}_share"  # of a time
         if entry.unit and not _fits(canonical, entry.unit):
             continue
         value, old = Value(entry.slot, name, entry.unit, entry.over), found.get(canonical)
