@@ -81,6 +81,7 @@ _KINDS = LazyRegex(r"transformers[/\\]models[/\\]auto[/\\]")
 """Where ``transformers`` looks up the kind of a model by its name, which only a later version may have."""
 
 OWN, PACKAGE, STANDARD = "own code", "installed package", "standard library"
+EXTENSION = "own extension"
 
 _WITHOUT_PICTURE = LazyRegex(r"^'NoneType' object has no attribute '(?:shape|ndim|dtype|astype)'")
 _READS_PICTURES = LazyRegex(
@@ -240,7 +241,8 @@ def raised_at(event: Event) -> str | None:
 def missing_in(event: Event) -> str | None:
     """Where a name is missing that an import asked for: the run's own files, an installed package, the standard library.
 
-    A package that nobody installed is none of these. None if it is no such error.
+    The compiled part of the run's own files is told apart: a file that is named for what it imports, in a folder of that name, hands
+    on what its ``setup.py`` builds. A package that nobody installed is none of these. None if it is no such error.
     """
     kind, message = str(event.fields.get("exception", "")), str(event.fields.get("message", ""))
     match = _MISSING_NAME.search(message) if kind.endswith(("ImportError", "ModuleNotFoundError")) else None
@@ -251,7 +253,14 @@ def missing_in(event: Event) -> str | None:
         return STANDARD
     if match["path"]:
         return PACKAGE if _PACKAGES.search(match["path"]) or "/lib/python" in match["path"] else OWN
-    folders = re.split(r"[/\\]", str(event.fields.get("file", "")))[:-1]
+    *folders, file = re.split(r"[/\\]", str(event.fields.get("file", "")))
+    if (
+        match["module"] == root
+        and folders[-1:] == [root]
+        and file.startswith(f"{root}_")
+        and raised_at(event) == OWN
+    ):
+        return OWN if root in _USUAL_FOLDERS else EXTENSION
     if match["partly"] or root in _USUAL_FOLDERS or (root in folders and raised_at(event) == OWN):
         return OWN
     return PACKAGE if root and match["module"] != root else None

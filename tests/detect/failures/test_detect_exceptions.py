@@ -59,6 +59,19 @@ def test_a_missing_name_belongs_to_the_run_or_to_a_package(message, where):
 
 
 @pytest.mark.parametrize(
+    ("file", "where"),
+    [
+        ("/home/u/proj/ops/pool/pool_module.py", "own extension"),
+        ("/home/u/proj/pool/train.py", "own code"),
+        ("/home/u/proj/pool_module.py", None),
+    ],
+    ids=["a file that hands on what is built", "a program in its package", "a file elsewhere"],
+)
+def test_what_a_file_of_its_name_imports_is_the_compiled_part_of_the_own_files(file, where):
+    assert missing_in(raised("ModuleNotFoundError", "No module named 'pool'", file=file)) == where
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "No CUDA GPUs are available", "NCCL error", "Permission denied", "cannot connect to host", "torch.OutOfMemoryError",
