@@ -187,6 +187,7 @@ _BARE_REPORTS = {
     "event.traceback_cut.seen": "the log shows a traceback whose last line, the exception, is missing",
     "event.job_failed.seen": "the platform reports that the job failed",
     "event.error_line.is_last_error": "the log ends in an error that no rule knows",
+    "event.native_stack.is_last_error": "the log ends in the calls of a library in C++, and what it says below them is missing",
 }
 """Facts that tell of a failure and of nothing else, and the words for each."""
 
