@@ -126,7 +126,7 @@ def test_a_cause_confirmed_twice_for_such_runs_is_named_where_no_rule_brings_it_
     # the cause refines that class; what the user confirmed replaces what logs of others with such words had
     assert after.headline.other == pytest.approx(before.headline.other, abs=0.05)
     assert after.headline.probability == pytest.approx(before.headline.probability, abs=0.05)
-    assert after.summary.startswith("SIGKILL, sender unknown")
+    assert after.summary.startswith("a process was killed by SIGKILL or is gone, sender unknown")
     assert "of this, 49% Host memory is exhausted" in screen
     assert "confirmed 3 times here since" in screen
 

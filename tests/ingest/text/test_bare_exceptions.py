@@ -110,6 +110,18 @@ def test_the_interpreter_of_lua_raises_too() -> None:
     assert "bad argument #3" in str(only(run, "python_traceback")["message"])
 
 
+def test_the_interpreter_of_lua_ends_with_its_stack_whatever_it_had_told_before() -> None:
+    rows = "".join(f"epoch {n} loss {2 - n / 5:.2f}\n" for n in range(4))
+    stack = (
+        "stack traceback:\n\t[C]: at 0x7f40\n\t[C]: in function 'randperm'\n\tmain.lua:72: in main chunk\n"
+    )
+    text = (
+        f"/opt/lua/bin/luajit: bad argument #1 to '?' (must be strictly positive)\n{stack}\t[C]: at 0x0406\n"
+    )
+    assert "to 'randperm'" in str(only(read_text(rows + text), "python_traceback")["message"])
+    assert not list(read_text(text.replace(stack, "") + rows).events.of("python_traceback"))
+
+
 def test_a_version_of_lua_is_no_error() -> None:
     run = read_text("lua: 5.1\nbackend: torch\nlua: a language with a small interpreter\n")
     assert not list(run.events.of("python_traceback"))

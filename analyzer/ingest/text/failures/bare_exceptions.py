@@ -4,7 +4,7 @@
 
 gives ``python_traceback`` with exception and message, and no frames. Programs print the names of exceptions in warnings
 too and go on, so the line is only believed where it is the last one of the log, or where the log tells nothing else: no
-metric, and no other event than that a traceback was cut off. One that a sentence quotes ("I get the error `TypeError: …`")
+metric, and no other event than that a traceback was cut off. Lua's interpreter ends with it where it prints its stack below. One that a sentence quotes ("I get the error `TypeError: …`")
 is believed in the second case only. What a finaliser raised ("Exception ignored in: …" in the line above) ends nothing. A heading ("# ValueError: …") stands above what it is about.
 """
 
@@ -35,6 +35,13 @@ _QUOTED = LazyRegex(
 )
 
 
+_LUA_STACK = LazyRegex(
+    r"(?s)\A\s{0,4}stack traceback:(?:.{0,600}?\[C\]: in function '(?P<called>[\w.:]{1,80})')?"
+)
+"""What Lua's interpreter prints below an exception that nothing caught, and then ends: the calls, the innermost first."""
+_LUA_UNNAMED = "to '?'"
+"""How LuaJIT names a function of C in the message; the first call of the stack has its name."""
+
 LINES_OF_ONE_FAILURE = 3
 """Within so many lines after what another reader has told, an exception is the rest of the same failure."""
 
@@ -45,6 +52,7 @@ class BareExceptions:
     def __init__(self) -> None:
         self._last: tuple[LogLine, str, str] | None = None
         self._is_quoted = False
+        self._is_uncaught = False
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -60,8 +68,13 @@ class BareExceptions:
         match = raised or (_QUOTED.search(line.text) if self._last is None else None)
         if match and not ENDS_ALREADY.search(line.text):
             self._is_quoted = raised is None
+            stack = _LUA_STACK.match(line.after()) if raised and raised.re.groups == 1 else None
+            self._is_uncaught = stack is not None
+            first = match["message"].strip()
+            if stack and stack["called"]:
+                first = first.replace(_LUA_UNNAMED, f"to '{stack['called']}'")
             further = following_text(line, match["message"])
-            message = "\n".join(filter(None, (match["message"].strip(), further)))[:MAX_MESSAGE]
+            message = "\n".join(filter(None, (first, further)))[:MAX_MESSAGE]
             self._last = line.without_block(), match.groupdict().get("exception", "LuaError"), message
         return False
 
@@ -73,7 +86,9 @@ class BareExceptions:
         if not log.is_empty and line.number - log.told_line <= LINES_OF_ONE_FAILURE:
             return
         is_last = not self._is_quoted and line.number + message.count("\n") >= log.last_line
-        if not (is_last or log.is_empty) or not log.first("raised", exception, message.partition("\n")[0]):
+        if not (is_last or log.is_empty or self._is_uncaught) or not log.first(
+            "raised", exception, message.partition("\n")[0]
+        ):
             return
         fields = {"exception": exception, "message": message}
         log.event("python_traceback", role_of(exception, message), line, fields)
