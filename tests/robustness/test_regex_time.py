@@ -11,6 +11,7 @@ import pkgutil
 import re
 import time
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,7 @@ from analyzer.ingest.masking import _kinds
 from analyzer.ingest.text.log_reader import all_patterns
 from analyzer.ingest.text.rows.forms.row_form import block_forms, row_forms
 from analyzer.lazy_regex import LazyRegex
+from analyzer.vocabulary.expressions import expressions as expressions_of
 from analyzer.vocabulary.known_names import LISTS, known_names
 
 LONG = bool(os.environ.get("ANALYZER_LONG_TESTS"))
@@ -73,6 +75,9 @@ def expressions():
         found.setdefault(form.pair.pattern, f"pair of {form.name}")
     for signs, secret in _kinds():
         found.setdefault(secret.pattern, f"secret {signs[0]}")
+    for path in sorted(Path(analyzer.__file__).parent.glob("**/failures/*.yaml")):
+        for name, expression in expressions_of(path).items():
+            found.setdefault(expression.pattern, f"{path.name} {name}")
     for name in LISTS:
         for told, regex in known_names(name):
             found.setdefault(regex.pattern, f"{name} {told}")

@@ -26,83 +26,8 @@ PLAIN = frozenset(
 )
 """Kinds that say no more than the exception itself; an index outside a table of the model says more."""
 
-MISUSE = LazyRegex(
-    r"shapes? .{0,80}(?:cannot be multiplied|is invalid for input|do(?:es)? not match|mismatch)|size mismatch|sizes? of tensors? .{0,60}must match"
-    r"|The expanded size of the tensor|expected (?:scalar type|m1 and m2|input|object|self|a |an |\d)|Expected (?:all tensors|input|object|tensor|\d|hidden)"
-    r"|should (?:be|have) the same (?:dtype|type|device)|must (?:be|have) the same (?:dtype|device|shape|size)|is out of bounds|out of range"
-    r"|view size is not compatible|does not require grad|backward through the graph a second time|modified by an inplace operation"
-    r"|Given groups=|Calculated padded input size|mat1 (?:and mat2|dim \d must match)|batch1|must be real number|can't (?:convert|assign|optimize)|Can't call numpy"
-    r"|not implemented for '|only batches of spatial targets|Boolean value of Tensor|invalid (?:configuration )?argument|CUDNN_STATUS_(?:BAD_PARAM|NOT_SUPPORTED|INVALID_VALUE)|in forked subprocess|attempt has been made to start a new process|not supported between|has no attribute"
-)
-"""How PyTorch refuses arguments: a mistake of the calling code, whatever the type of the exception."""
-
-ENVIRONMENT = LazyRegex(
-    r"(?i)out of ?memory|memoryerror|bad_alloc|\bmemory\b|connect(?:ion|ed|ing)?\b|connectionerror|timed? ?out|\bhost(?:name)?\b|unreachable|\bsocket\b"
-    r"|\bdisk\b|no space|quota|read-only|permission|access is denied|cuda|cudnn|cublas|\bnvml|nccl|rccl|hccl|\bhip\b|\bgpus?\b|\btpu\b|\bnpu\b|\bxla|miopen|rocblas"
-    r"|corrupt|truncated|\bdriver\b|too many open|resource temporarily|\bkilled\b|\bdied\b|\bdead\b|preempt|unavailable|heartbeat|[Ii]nput/output error"
-)
-"""Words of what a program stands on: memory, hosts, disks, devices, runtimes, peers. An exception that names one
-of them may well not come from the script."""
-
-_MISFITS = r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument"
-API_CLASH = LazyRegex(
-    r"^(?!(?:\w{1,60}\.)*(?:__getitem__|<lambda>|\w{0,30}collate\w{0,30}|compute_metrics|\w{0,30}loss_?(?:fn|func(?:tion)?))\(\) )"
-    r".{0,120}(?:" + _MISFITS + r"|takes \d{1,3} positional arguments? but)"
-    r"|Cannot find argument '\w{1,60}', Possible Arguments:|module '[\w.]{1,120}' has no attribute|cannot import name|'(?!NoneType|Tensor|DataParallel|DistributedDataParallel)[A-Z]\w{2,80}' object has no attribute '(?!_)"
-)
-"""A call or a name that the called part does not have: between two installed packages their versions do not fit.
-
-A private name of an object is mostly asked for by its own class, whose authors then misnamed it. What a run hands to a package to be
-called, its data set or collation, is the run's own; of a model see ``_OF_A_MODEL``."""
-
-_OF_A_MODEL = LazyRegex(
-    r"^(?!\w{0,40}(?:Tokenizer\w{0,12}|BatchEncoding|RotaryEmbedding|MultiheadAttention)\.)(?:\w{1,60}\.)*(?:forward|__call__)\(\) "
-)
-_MODELS = LazyRegex(
-    r"[/\\](?:models?|layers|tuners|model_executor|transformer\w{0,4}_engine)[/\\](?:[\w.-]{1,60}[/\\]){0,4}\w{1,60}\.py$"
-    r"|[/\\](?:modeling_\w{1,60}|peft_model|\w{0,30}attention\w{0,30}|transformer)\.py$"
-)
-"""Files of packages that are models: whose layers they call is a package too, or was put in its place for another version.
-A trainer, or what else takes a model from the run, calls the run's own."""
-
-_MISFIT = LazyRegex(_MISFITS)
-"""What a class says of the keys of a configuration that it was built from."""
-
-NAME_GONE = LazyRegex(
-    r"module '(?:numpy|scipy|pandas|sklearn|PIL|cv2|torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|flax|optax|paddle|mxnet|mindspore|transformers|triton|flash_attn"
-    r"|xformers|accelerate|peft|trl|diffusers|bitsandbytes|deepspeed|vllm|ray|timm|mmcv|mmengine|detectron2|lightning|pytorch_lightning|torchtext"
-    r"|torch_geometric|dgl|pydantic|wandb|matplotlib|networkx|nltk|spacy|gensim|numba|cupy|h5py|google\.protobuf|datasets|gym|gymnasium|collections|inspect|fractions|asyncio|distutils)(?:\.[\w.]{1,100})?' has no attribute '(?!__)"
-    r"|'(?:DataFrame|Series)' object has no attribute '(?:append|ix|iteritems)'"
-)
-"""A name that a library of wide use does not have: whoever asks for it was written for another version, the run's own
-code too. Programs seldom invent such names."""
-
-_KINDS = LazyRegex(r"transformers[/\\]models[/\\]auto[/\\]")
-"""Where ``transformers`` looks up the kind of a model by its name, which only a later version may have."""
-
 OWN, PACKAGE, STANDARD = "own code", "installed package", "standard library"
 EXTENSION = "own extension"
-
-_WITHOUT_PICTURE = LazyRegex(r"^'NoneType' object has no attribute '(?:shape|ndim|dtype|astype)'")
-_READS_PICTURES = LazyRegex(
-    r"^(?:\w{1,60}\.)*(?:__getitem__|_?(?:im)?read(?:_\w{1,30})?"
-    r"|_?(?:load|get|fetch|read|open|prepare|preprocess)_?(?:the_|raw_|one_|train\w{0,4}_)?(?:ima?ge?s?|pictures?|photos?|frames?|masks?|data|data_?sets?|samples?|items?)(?:_\w{1,30})?)$"
-)
-"""Functions that read pictures or data, by how programs name them: what has no shape there was not read."""
-
-_OF_SETTINGS = LazyRegex(
-    r"(?i)(?:^|_|\b)(?:conf(?:ig(?:s|uration)?)?|cfg|args?|arguments|opts?|options|settings?|h?params|hyper_?params)(?=_|\b|\.)"
-)
-_PLAIN = LazyRegex(
-    r"(?i)^(?:<module>|__init__|main|_{0,2}(?:from|read|load|parse|open|get|init)(?:_?(?:from|json|str|string|file|path|all))*)$"
-)
-"""Functions whose names do not tell what they read: their file may."""
-_OF_AN_ANSWER = LazyRegex(
-    r"(?i)(?:^|_)(?:response|reply|answer|judge(?:ment)?|reward|completion|llm|gpt|api|chat|tool_calls?|generat(?:e|ion))(?=_|$)"
-)
-_OF_A_FILE = LazyRegex(r"(?i)^_{0,2}(?:load|read|iter|open)_|(?:file|path|lines?)(?:_|$)")
-_OF_DATA = LazyRegex(r"(?i)data(?:set)?|sample|record|annot|label|coco|corpus")
-"""What JSON is read for, by the names that programs give to functions and files which read it."""
 
 _LEFT_PYTHON = frozenset({"asynchat", "asyncore", "distutils", "imp", "smtpd"})
 """Modules that were a part of Python until 3.12."""
@@ -110,25 +35,12 @@ _LEFT_PYTHON = frozenset({"asynchat", "asyncore", "distutils", "imp", "smtpd"})
 _LOST_IN_HANDSHAKE = frozenset(
     {"BrokenPipeError", "EOFError", "_pickle.UnpicklingError", "pickle.UnpicklingError", "UnpicklingError"}
 )
-_HANDSHAKE = LazyRegex(r"[/\\]multiprocessing[/\\](?:reduction|spawn|forkserver|popen_\w{1,20})\.py$")
 
 _EMPTY_PICKLE = "Ran out of input"
 """What pickle says of a pipe, or a file, in which nothing is."""
 
-_TIMED_OUT = LazyRegex(r"(?:^|\.)\w{0,20}Timeout(?:Error)?$")
-
 _LOST_PEER = frozenset({"BrokenPipeError", "ConnectionAbortedError", "ConnectionResetError", "EOFError"})
-_PIPE = LazyRegex(r"[/\\]multiprocessing[/\\]connection\.py$")
 
-_PACKAGES = LazyRegex(
-    r"site-packages|dist-packages|[/\\](?:torch|deepspeed|transformers)[/\\]|torchinductor_"
-)
-"""What lies in a folder of Python without these is its standard library."""
-
-_MISSING_NAME = LazyRegex(
-    r"cannot import name '?(?P<name>\w{1,120})'?(?: from (?P<partly>partially initialized module )?'(?P<origin>[\w.]{1,120})')?(?:.{0,80}\((?P<path>[^()\s]{1,300})\))?"
-    r"|No module named '?(?P<module>[\w.]{1,120})"
-)
 _USUAL_FOLDERS = frozenset(
     {"utils", "util", "models", "model", "src", "lib", "data", "tools", "config", "configs", "core", "common", "scripts", "train",
      "training", "trainer", "main", "modules", "layers", "networks", "network", "options", "helpers", "loss", "losses", "dataset",
@@ -138,6 +50,13 @@ _USUAL_FOLDERS = frozenset(
 
 MESSAGE = 200
 """Characters of a message that fit a headline."""
+
+_WORDS = Path(__file__).parent / "exceptions.yaml"
+
+
+def says(name: str) -> LazyRegex:
+    """An expression of ``exceptions.yaml``."""
+    return expressions(_WORDS)[name]
 
 
 def detect(view: RunView, out: FactWriter) -> None:
@@ -165,8 +84,8 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
     message, kind = speaker.fields.get("message", ""), speaker.fields.get("exception", "")
     if isinstance(message, str):
         out.put("message", " ".join(message.split())[:MESSAGE] or None, [speaker.ref])
-        out.put("misuse", MISUSE.search(message) is not None, [speaker.ref])
-        out.put("environment", ENVIRONMENT.search(f"{kind} {message}") is not None, [speaker.ref])
+        out.put("misuse", says("misuse").search(message) is not None, [speaker.ref])
+        out.put("environment", says("environment").search(f"{kind} {message}") is not None, [speaker.ref])
     out.put("handshake", handshake(speaker), [speaker.ref])
     out.put("lost_pipe", lost_pipe(speaker), [speaker.ref])
     out.put("place", _place(speaker), [speaker.ref])
@@ -177,9 +96,10 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
         out.put("api_clash", at == PACKAGE and _clashes(speaker, message), [speaker.ref])
     if isinstance(message, str):
         unknown_kind = (
-            kind == "KeyError" and _KINDS.search(str(speaker.fields.get("raised_in", ""))) is not None
+            kind == "KeyError"
+            and says("automatic_kind_file").search(str(speaker.fields.get("raised_in", ""))) is not None
         )
-        out.put("name_gone", unknown_kind or NAME_GONE.search(message) is not None, [speaker.ref])
+        out.put("name_gone", unknown_kind or says("name_gone").search(message) is not None, [speaker.ref])
         out.put("unread_picture", unread_picture(speaker), [speaker.ref])
         out.put("json_of", json_of(speaker), [speaker.ref])
         out.put("mistake", mistake(str(kind), message) or "other", [speaker.ref])
@@ -188,7 +108,7 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
         plain = first.family == "exception" and _is_plain(first)
         out.put("plain", plain, [first.speaker.ref])
         if plain and isinstance(kind, str) and isinstance(message, str):
-            keys = speaker.fields.get("configured") is True and _MISFIT.search(message) is not None
+            keys = speaker.fields.get("configured") is True and says("misfit").search(message) is not None
             word = (
                 _of_json(speaker)
                 or _of_stream(speaker)
@@ -200,8 +120,10 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
 
 def _clashes(event: Event, message: str) -> bool:
     """Whether a package that asked for a call or a name was written for another version of the one that it asked."""
-    of_a_model = _OF_A_MODEL.search(message) and not _MODELS.search(str(event.fields.get("raised_in", "")))
-    return not of_a_model and API_CLASH.search(message) is not None
+    of_a_model = says("of_a_model").search(message) and not says("model_file").search(
+        str(event.fields.get("raised_in", ""))
+    )
+    return not of_a_model and says("api_clash").search(message) is not None
 
 
 def handshake(event: Event) -> bool:
@@ -215,13 +137,13 @@ def handshake(event: Event) -> bool:
     is_mixed = event.fields.get("interleaved") is True and event.fields.get("message") == _EMPTY_PICKLE
     place = str(event.fields.get("raised_in", event.fields.get("file", "")))
     is_started = event.fields.get("within") == "starting_workers"
-    return is_mixed or is_started or _HANDSHAKE.search(place) is not None
+    return is_mixed or is_started or says("handshake_file").search(place) is not None
 
 
 def lost_pipe(event: Event) -> bool:
     """Whether the pipe to another process of this machine was found closed: that process had ended, this one waited for it."""
     lost = event.fields.get("exception") in _LOST_PEER
-    return lost and _PIPE.search(str(event.fields.get("raised_in", ""))) is not None
+    return lost and says("pipe_file").search(str(event.fields.get("raised_in", ""))) is not None
 
 
 def raised_at(event: Event) -> str | None:
@@ -235,7 +157,7 @@ def raised_at(event: Event) -> str | None:
         return OWN
     if last.startswith("<frozen"):
         return "import system"
-    return PACKAGE if _PACKAGES.search(last) else STANDARD
+    return PACKAGE if says("package_file").search(last) else STANDARD
 
 
 def missing_in(event: Event) -> str | None:
@@ -245,14 +167,20 @@ def missing_in(event: Event) -> str | None:
     on what its ``setup.py`` builds. A package that nobody installed is none of these. None if it is no such error.
     """
     kind, message = str(event.fields.get("exception", "")), str(event.fields.get("message", ""))
-    match = _MISSING_NAME.search(message) if kind.endswith(("ImportError", "ModuleNotFoundError")) else None
+    match = (
+        says("missing_name").search(message)
+        if kind.endswith(("ImportError", "ModuleNotFoundError"))
+        else None
+    )
     if match is None:
         return None
     root = (match["module"] or match["origin"] or "").partition(".")[0]
     if root in sys.stdlib_module_names | _LEFT_PYTHON and not match["path"]:
         return STANDARD
     if match["path"]:
-        return PACKAGE if _PACKAGES.search(match["path"]) or "/lib/python" in match["path"] else OWN
+        return (
+            PACKAGE if says("package_file").search(match["path"]) or "/lib/python" in match["path"] else OWN
+        )
     *folders, file = re.split(r"[/\\]", str(event.fields.get("file", "")))
     if (
         match["module"] == root
@@ -274,12 +202,14 @@ def json_of(event: Event) -> str | None:
     if kind.startswith("requests."):
         return "answer"
     file = re.split(r"[/\\]", str(event.fields.get("file", "")))[-1]
-    if raised_at(event) != STANDARD or _OF_DATA.search(function):
+    if raised_at(event) != STANDARD or says("of_data").search(function):
         return None
-    of_file = _PLAIN.search(function) is not None and _OF_DATA.search(file) is None
-    if _OF_SETTINGS.search(function) or (of_file and _OF_SETTINGS.search(file)):
+    of_file = says("plain_function").search(function) is not None and says("of_data").search(file) is None
+    if says("of_settings").search(function) or (of_file and says("of_settings").search(file)):
         return "settings"
-    return "answer" if _OF_AN_ANSWER.search(function) and not _OF_A_FILE.search(function) else None
+    return (
+        "answer" if says("of_an_answer").search(function) and not says("of_a_file").search(function) else None
+    )
 
 
 def unread_picture(event: Event) -> bool:
@@ -289,12 +219,12 @@ def unread_picture(event: Event) -> bool:
     """
     reads = (
         event.fields.get("phase") == "data_loading"
-        or _READS_PICTURES.search(str(event.fields.get("function", ""))) is not None
+        or says("reads_pictures").search(str(event.fields.get("function", ""))) is not None
     )
     return (
         reads
         and raised_at(event) == OWN
-        and _WITHOUT_PICTURE.search(str(event.fields.get("message", ""))) is not None
+        and says("without_picture").search(str(event.fields.get("message", ""))) is not None
     )
 
 
@@ -323,7 +253,7 @@ def _of_json(event: Event) -> str | None:
 
 def _of_stream(event: Event) -> str | None:
     """What is complained of where a file far away was waited for in vain, by a library that reads it as if it were here."""
-    is_late = _TIMED_OUT.search(str(event.fields.get("exception", ""))) is not None
+    is_late = says("timed_out").search(str(event.fields.get("exception", ""))) is not None
     return "streamed" if is_late and event.fields.get("within") == "remote_files" else None
 
 

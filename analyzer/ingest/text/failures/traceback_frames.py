@@ -9,9 +9,13 @@ Not for finding tracebacks in a log: see ``tracebacks``.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
+
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import Scalar
 from analyzer.record import NamedTuple
+from analyzer.vocabulary.expressions import expressions
 
 PYTHON_FRAME = LazyRegex(
     r'^(?P<indent>[\s|+>]{0,40})File "(?P<file>[^"\n]{1,600})", line (?P<line>\d{1,9})(?:,? in (?P<function>.{1,200}))?'
@@ -85,31 +89,8 @@ def notebook_frame(text: str) -> Frame | None:
     return Frame(match["file"], int(line), match["function"] or "", "  ")
 
 
-# What the program was doing, by the names of functions on the stack. The first of these that occurs anywhere
-# decides: an evaluation calls the model's forward pass, not the other way round.
-_PHASES = (
-    ("starting_program", LazyRegex(r"^_execute_child$")),
-    # of multiprocessing: its sockets lie below TMPDIR, whatever is handed over through them
-    ("temporary_folder", LazyRegex(r"^get_temp_dir$")),
-    ("shared_memory", LazyRegex(r"^(?:_share_f\w{1,20}_cpu_?|_to_shared_mem|_new_shared\w{0,30}|reduce_storage|share_memory_?)$")),
-    ("evaluation_gather", LazyRegex(r"^(?:nested_concat|nested_gather|pad_across_processes|_?gather_for_metrics|distributed_concat)$")),
-    ("data_loading", LazyRegex(r"^(?:_worker_loop|default_collate|_next_data|_process_data|_try_get_data)$")),
-    ("fetching", LazyRegex(r"^(?:hf_hub_download|snapshot_download|get_hf_file_metadata|http_(?:get|backoff)|load_state_dict_from_url|download_url_to_file|urlopen|urlretrieve|do_open)$")),
-    ("compile", LazyRegex(r"^(?:compile_fx\w{0,30}|_?call_user_compiler|compile_and_call_fx_graph|compile_to_\w{1,20}|_convert_frame\w{0,30}|wrap_compiler_debug|make_ir|ast_to_ttir)$")),
-    ("evaluation", LazyRegex(r"^(?:evaluat\w{1,20}|_evaluate|prediction_(?:step|loop)|validation_step|run_evaluation|validate|_run_sanity_check)$")),
-    ("generation", LazyRegex(r"^(?:generate|_?greedy_search|_?beam_search|_?contrastive_search|_generate_completions|generate_completions)$")),
-    ("saving", LazyRegex(r"^(?:_?save_(?:checkpoint|model|pretrained|state_dict|16bit_model|fp16_model|state|to_checkpoint|optimizer\w{0,20}|fsdp_\w{1,20})|_save_checkpoint|dump_checkpoint|\w{0,40}save_(?:ckpt|checkpoint)\w{0,40}|_(?:(?!load)\w){0,60}state_dict_hook|async_save|_?full_state_dict\w{0,40}|_zero3_consolidated\w{0,40})$")),
-    ("preprocessing", LazyRegex(r"^(?:main_process_first|preprocess_dataset\w{0,20}|_?tokeniz\w{0,30}|_map_single)$")),
-    ("loading", LazyRegex(r"^(?:from_pretrained|_?load_(?:checkpoint|pretrained_model|state_dict\w{0,40}|model\w{0,20}|adapter|optimizer_and_scheduler|from_checkpoint)|restore_checkpoint|_load_from_checkpoint)$")),
-    ("meeting", LazyRegex(r"^(?:rendezvous|_?next_rendezvous|_rendezvous|_create_(?:c10d|tcp)_store|_store_based_barrier|_call_store|_perform_rendezvous)$")),
-    ("setup", LazyRegex(r"^(?:init_process_group|_new_process_group_helper|initialize_model_parallel|init_device_mesh|_verify_param_shape_across_processes|_sync_module_states|_auto_wrap|_recursive_wrap|_init_param_handle\w{0,40}|_broadcast_model|setup_dist\w{0,20}|setup_environment|broadcast_(?:parameters|(?:global_)?variables|optimizer_state)|_?initialize_(?:megatron|distributed|dist)|finish_mpu_init|_compile_dependencies|launch_from_\w{1,20}|_?init_dist\w{0,20})$")),
-)  # fmt: skip
-# Of these the last one on the stack counts: an optimizer's closure may call the forward pass.
-_STEP_PHASES = (
-    ("optimizer", LazyRegex(r"^(?:_init_group|_take_model_step|initialize_optimizer_states|_multi_tensor_adam\w{0,10}|optimizer_step)$")),
-    ("backward", LazyRegex(r"^(?:backward|run_backward|_engine_run_backward)$")),
-    ("forward", LazyRegex(r"^(?:forward|cross_entropy|scaled_dot_product_attention|training_step|compute_loss)$")),
-)  # fmt: skip
+_PHASES, _PHASES_BY_FILE = (Path(__file__).with_name(name) for name in ("phases.yaml", "phases_by_file.yaml"))
+
 _TRAINS = LazyRegex(r"^_?train(?:_(?:model|step|epoch|one_epoch|loop|batch))?$")
 """A program whose ``validate`` or ``evaluate`` trains is judging a setting; what the steps below it need is no evaluation's."""
 _MODE_FILE = LazyRegex(r"[/\\]nn[/\\]modules[/\\]module\.py$")
@@ -117,27 +98,14 @@ _MODE_FILE = LazyRegex(r"[/\\]nn[/\\]modules[/\\]module\.py$")
 _QUEUES = LazyRegex(r"[/\\]multiprocessing[/\\]queues\.py$")
 """Where a thread of its own puts what goes into a queue."""
 _OF_EVALUATION = frozenset({"evaluation", "generation"})
-_OPTIMIZER_FILE = LazyRegex(r"[/\\]optim[/\\](?!lr_scheduler|optimizer|swa_utils)\w{1,40}\.py$")
-_PHASE_FILES = (
-    ("shared_memory", LazyRegex(r"[/\\]multiprocessing[/\\](?:synchronize|shared_memory|heap|sharedctypes)\.py$"), LazyRegex(r".")),
-    ("optimizer", LazyRegex(r"[/\\](?:accelerate|torch[/\\]optim)[/\\]optimizer\.py$"), LazyRegex(r"^(?:step|_use_grad)$")),
-    ("optimizer", LazyRegex(r"(?:^|[/\\])\w{0,40}optimi[sz]\w{0,20}\.py$"), LazyRegex(r"^(?:\w{1,40}\.)?step$")),
-    ("data_loading", LazyRegex(r"[/\\](?:torch[/\\]utils[/\\]data|batchgenerators[/\\]dataloading)[/\\]"), LazyRegex(r".")),
-    ("launching", LazyRegex(r"[/\\](?:torch[/\\]distributed[/\\](?:run|launch(?:er[/\\]\w{1,20})?)|accelerate[/\\]commands[/\\]launch|deepspeed[/\\]launcher[/\\]\w{1,20})\.py$"), LazyRegex(r".")),
-    ("meeting", LazyRegex(r"[/\\]torch[/\\]distributed[/\\](?:elastic[/\\]rendezvous[/\\]\w{1,40}|rendezvous)\.py$"), LazyRegex(r".")),
-    ("waiting", LazyRegex(r"[/\\](?:torch[/\\]distributed[/\\]distributed_c10d|accelerate[/\\](?:accelerator|state))\.py$"), LazyRegex(r"^(?:PartialState\.|Accelerator\.)?(?:barrier|monitored_barrier|wait_for_everyone)$")),
-    ("tracking", LazyRegex(r"[/\\](?:wandb|mlflow|comet_ml|neptune|clearml|swanlab|aim|visdom)[/\\](?:\w{1,40}[/\\]){0,5}\w{1,40}\.py$"), LazyRegex(r".")),
-    ("saving", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}saver)\.py$"), LazyRegex(r"^_?(?:legacy_)?save")),
-    ("loading", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}loader)\.py$"), LazyRegex(r"^_?(?:legacy_)?load")),
-    ("logging", LazyRegex(r"[/\\](?:tensorboard|tensorboardX|summary)[/\\](?:\w{1,20}[/\\]){0,3}\w{0,20}(?:writer|record_writer|gfile)\.py$"), LazyRegex(r".")),
-    ("environments", LazyRegex(r"[/\\](?:vec_env|vector|envs?[/\\]worker)[/\\]\w{1,40}\.py$|[/\\](?:async_vector_env|subproc_vec_env|venvs?|parallel_envs?)\.py$"), LazyRegex(r".")),
-    ("returning_result", LazyRegex(r"[/\\]multiprocessing[/\\]queues\.py$"), LazyRegex(r"^(?:SimpleQueue\.)?put$")),
-    ("setup", LazyRegex(r"[/\\]nn[/\\]parallel[/\\]distributed\.py$|[/\\]fully_sharded_data_parallel\.py$"), LazyRegex(r"^_{0,2}(?:init_{0,2}|ddp_init_helper)$")),
-    ("compile", LazyRegex(r"[/\\]torch[/\\]_inductor[/\\]|[/\\]triton[/\\]compiler[/\\]"), LazyRegex(r"^(?!_?call$|run$|__call__$)")),
-    ("compile", LazyRegex(r"[/\\]torch[/\\]_dynamo[/\\](?:convert_frame|symbolic_convert|output_graph)\.py$"), LazyRegex(r".")),
-)  # fmt: skip
-_RANK_OF_PHASE = {name: rank for rank, (name, _) in enumerate(_PHASES)}
-_STEP_RANK = 99
+_OF_A_STEP = frozenset({"optimizer", "backward", "forward"})
+
+
+@lru_cache(maxsize=32)
+def _rank(phase: str) -> int:
+    """Of phases the first counts, of the parts of a step the last on the stack."""
+    found = expressions(_PHASES)
+    return len(found) if phase in _OF_A_STEP or phase not in found else list(found).index(phase)
 
 
 def phase_of(file: str, function: str) -> str:
@@ -150,13 +118,11 @@ def phase_of(file: str, function: str) -> str:
     >>> phase_of("/lib/torch/distributed/distributed_c10d.py", "barrier"), phase_of("/srv/music/notes.py", "barrier")
     ('waiting', '')
     """
-    if _OPTIMIZER_FILE.search(file):
-        return "optimizer"
-    for name, files, functions in _PHASE_FILES:
-        if files.search(file) and functions.search(function):
+    for name, places in expressions(_PHASES_BY_FILE).items():
+        if places.search(f"{file}\n{function}"):
             return name
     bare = function.rpartition(".")[2]  # IPython prints "Trainer.train"
-    return next((name for name, functions in _PHASES + _STEP_PHASES if functions.search(bare)), "")
+    return next((name for name, functions in expressions(_PHASES).items() if functions.search(bare)), "")
 
 
 _FINALIZERS = frozenset({"_run_finalizers", "_remove_temp_dir", "_cleanup_socket", "_exit_function"})
@@ -256,7 +222,7 @@ class Stack:
             and not _MODE_FILE.search(frame.file)
         ):
             self.phase = ""
-        if phase and _RANK_OF_PHASE.get(phase, _STEP_RANK) <= _RANK_OF_PHASE.get(self.phase, _STEP_RANK):
+        if phase and _rank(phase) <= _rank(self.phase):
             self.phase = phase
         if not frame.is_library:
             self.last_user = frame
