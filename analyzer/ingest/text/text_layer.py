@@ -157,6 +157,7 @@ def read_blocks(chunks: Iterable[bytes], on_long_line: Callable[[int], None]) ->
         yield from line_blocks((number, line, None) for number, line in unwrapped(_lines(text)))
         return
     carry = before = b""
+    held: Block | None = None  # the last one so far: only the end of the log tells whether it is
     line = 1
     told = False
     for chunk in text:
@@ -169,10 +170,13 @@ def read_blocks(chunks: Iterable[bytes], on_long_line: Callable[[int], None]) ->
                 told = True
         carry = data[cut:]
         if cut:
-            block = Block(strip_escapes(data[:cut]), line)
-            before = block.data[-BEFORE_BYTES:]
-            yield block
-            line += block.newlines.size  # an escape sequence holds none
+            if held is not None:
+                yield held
+            held = Block(strip_escapes(data[:cut]), line)
+            before = held.data[-BEFORE_BYTES:]
+            line += held.newlines.size  # an escape sequence holds none
+    if held is not None:
+        yield held if carry else Block(_without_lost_digits(held.data), held.first_line)
     if carry:
         yield Block(without_torn_number(strip_escapes(carry), before), line)
 
@@ -235,8 +239,33 @@ BEFORE_BYTES = 32_768
 """Bytes before it in which a record of the same wording is looked for: a hundred rows, or some among much else."""
 
 
-def without_torn_number(last: bytes, before: bytes) -> bytes:
+LONG_DIGITS = 8
+"""Digits behind the point that no program chooses to print: they are all that the number has, and one without a point has lost them."""
+
+
+def _without_lost_digits(data: bytes) -> bytes:
+    r"""The end of a log that was copied, without a number at its end that lost its point and all behind it; who copies adds a line break.
+
+    >>> _without_lost_digits(b"step 10 loss 0.3141592653589\nstep 20 loss 0\n")
+    b'step 10 loss 0.3141592653589\nstep 20 loss \n'
+    >>> _without_lost_digits(b"step 10 loss 0.3142\nstep 20 loss 0\n")
+    b'step 10 loss 0.3142\nstep 20 loss 0\n'
+    """
+    text = data.rstrip(b"\r\n")
+    if not text[-1:].isdigit():
+        return data
+    at = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+    kept = without_torn_number(text[at:], text[max(at - BEFORE_BYTES, 0) : at], LONG_DIGITS)
+    return text[:at] + kept + data[len(text) :]
+
+
+def without_torn_number(last: bytes, before: bytes, digits: int = 0) -> bytes:
     r"""The last record of a log that ends without a line break, without a number at its end that may be a piece.
+
+    Args:
+        last: The record.
+        before: What stands before it.
+        digits: Digits behind the point above of which one without a point was cut, where no other sign of a cut is one; 0 where any is.
 
     >>> without_torn_number(b"step 30 loss 2.4", b"step 10 loss 3.1417\nstep 20 loss 2.7182\n")
     b'step 30 loss '
@@ -256,6 +285,9 @@ def without_torn_number(last: bytes, before: bytes) -> bytes:
             continue  # of another wording; also one that holds the sign of a number itself
         whole = numbers[place]
         is_whole = whole.end() == len(record) and _is_as_long(torn.group(), whole.group())
+        if digits:
+            behind = whole.group().partition(b".")[2]
+            is_whole = whole.end() < len(record) or b"." in torn.group() or len(behind) < digits
         return last if is_whole else last[: torn.start()]
     return last
 

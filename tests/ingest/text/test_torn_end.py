@@ -70,3 +70,19 @@ def test_a_log_that_stops_within_a_row_was_cut_off(tmp_path, form):
 def test_a_record_that_holds_the_sign_of_a_number_is_none_of_the_same_wording():
     assert without_torn_number(b"1 # 5", b"2 # 5\n# # #\n") == b"1 # 5"
     assert without_torn_number(b"1 # 5", b"2 # 51\n# # #\n") == b"1 # "
+
+
+def test_a_copied_log_whose_last_number_lost_its_point_ends_in_no_loss_of_nothing(tmp_path):
+    text = "".join(map(ROWS["repr"], range(19)))
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+    whole = points(tmp_path)
+    for end in ("0\n", "0\r\n\r\n"):
+        (tmp_path / "train.log").write_text(text + "step 200 loss " + end, encoding="utf-8", newline="")
+        assert points(tmp_path) == whole
+
+
+@pytest.mark.parametrize(("form", "end"), [("repr", "0.0"), ("plain", "0")])
+def test_a_last_loss_that_is_printed_as_nothing_is_kept(tmp_path, form, end):
+    text = "".join(map(ROWS[form], range(20)))
+    (tmp_path / "train.log").write_text(f"{text}step 200 loss {end}\n", encoding="utf-8")
+    assert ("loss", 200, 0.0) in points(tmp_path)
