@@ -144,7 +144,7 @@ class RunView:
             found = self.all_series(metric)
             series = take(found[0], lineage(found[0])[0]) if found else None
             if series is not None and read_name(metric).phase == "eval":
-                series = each_evaluation(series, losses="loss" in metric)
+                series = each_evaluation(series, losses="loss" in metric, trained=self.span)
             self._curves[metric] = series
         return self._curves[metric]
 

@@ -80,16 +80,27 @@ def has_steps(series: Series) -> bool:
     return bool(len(series)) and float(np.mean(series.step != NULL_INT)) >= 0.5
 
 
-def each_evaluation(series: Series, *, losses: bool) -> Series:
+def each_evaluation(series: Series, *, losses: bool, trained: tuple[int, int] | None = None) -> Series:
     """One point for each evaluation where its batches were logged: rows that follow each other at one step.
 
     The losses of batches have a median; a score in such rows runs on to that of all batches, which is the last one.
+
+    Args:
+        series: Of held-out data.
+        losses: Whether it is a loss.
+        trained: First and last step of the rows of training, if any.
     """
     if not has_steps(series):
         return series
     ends = np.flatnonzero(np.append(np.diff(series.step) != 0, True))
-    if ends.size < 2 or len(series) < BATCHES * ends.size:
-        return series  # a counter that stands still tells nothing apart
+    # A counter that stands still tells nothing apart, unless training has moved it and nothing stands between the rows.
+    counted = ends.size > 1 or (
+        trained is not None
+        and trained[0] < trained[1] == series.step[-1]
+        and bool((np.diff(series.line) == 1).all())
+    )
+    if not counted or len(series) < BATCHES * ends.size:
+        return series
     last = take(series, ends)
     if not losses:
         return last

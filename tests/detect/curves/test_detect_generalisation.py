@@ -58,6 +58,14 @@ def test_batches_of_one_evaluation_are_one_point():
     assert stands.plain()["signal.eval.points"] == 24
 
 
+@pytest.mark.parametrize(("apart", "points"), [(1, 1), (2, 6)])
+def test_batches_of_the_one_evaluation_below_a_training_are_one_point(apart, points):
+    batches = [1.9, 1.0, 1.6, 1.4, 1.5, 1.1]
+    lines = [700 + apart * row for row in range(6)]  # where a line stands between them, each may be an epoch
+    run = RunMaker().log({"loss": TRAIN}).log({"eval_loss": batches}, steps=[60] * 6, lines=lines)
+    assert run.plain()["signal.eval.points"] == points
+
+
 def test_a_score_that_runs_over_the_batches_of_an_evaluation_is_its_last_value():
     running = [0.9, 0.72, 0.7, 0.65, 0.8, 0.74, 0.71, 0.68, 0.7, 0.73, 0.72, 0.72]
     steps = [step for step in (15, 30, 45) for _ in range(4)]
