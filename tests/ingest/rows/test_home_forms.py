@@ -242,3 +242,14 @@ def test_a_form_that_is_not_as_declared_is_refused(line, said):
 
     with pytest.raises(RuleSyntaxError, match=said):
         read_forms(load_marked(text, "forms.yaml"))
+
+
+def test_the_sentences_below_a_report_are_no_course():
+    report = "I Training of Epoch 0 - WER: 0.750000, loss: 150.500000, mean edit distance: 0.400000"
+    old = "I WER: 1.000000, loss: 2.250000, mean edit distance: 1.000000"
+    new = "WER: 0.500000, CER: 0.250000, loss: 3.125000"
+    alone = points(read_text(report + "\n"), "loss")
+    assert points(read_text(f"{report}\n{old}\n{old}\n"), "loss") == alone
+    assert not read_text(f"{new}\n{new}\n").metrics.names
+    # fewer digits are those of another program, whose rows they are
+    assert points(read_text("WER: 0.50, CER: 0.25, loss: 3.125\nWER: 0.25, CER: 0.12, loss: 2.5\n"), "loss")
