@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analyzer.detect.curves.trend import Trend
+from analyzer.detect.curves.trend import SCATTER_POINTS, Trend
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
@@ -49,10 +49,14 @@ RANKED_POINTS = 4
 def gained(numbers: Trend) -> bool:
     """Whether a score rose by more than its scatter and two evaluations of one model differ by; or by half, at once and for good."""
     unit = unit_of(numbers)
-    if numbers.values.size > 2 and numbers.values[0] - numbers.values[1:].max() >= HALVED * unit:
+    first = float(numbers.values[0])
+    whole = max(unit, first)  # beyond any bound, as a perplexity, all is what it began with
+    if numbers.values.size > 2 and first - numbers.values[1:].max() >= HALVED * whole:
         return True
-    of_level = SOME * abs(numbers.last) if abs(numbers.last) > unit else 0.0  # beyond any bound
-    return numbers.falls() and numbers.fall >= max(GAINED_SHARE * unit, of_level)
+    of_level = SOME * abs(numbers.last) if abs(numbers.last) > unit else 0.0
+    # The scatter of a few rows is not known, but what they went back by is some of it.
+    back = float(np.diff(numbers.values).max()) if numbers.values.size < SCATTER_POINTS else 0.0
+    return numbers.falls() and numbers.fall >= max(GAINED_SHARE * unit, of_level, back)
 
 
 def gained_decibels(series: Series, numbers: Trend) -> bool:
