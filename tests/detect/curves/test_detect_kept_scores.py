@@ -262,3 +262,20 @@ def test_held_out_answers_that_are_all_right_from_the_first_evaluation_on(held, 
     losses = [0.5, 0.04, 0.02, 0.01][: len(held)]
 
     assert facts(loss=losses, eval_accuracy=held)["signal.score.always_right"] is always
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "climbs"),
+    [
+        ("total_error", [1.0, 0.1, 0.11, 0.13, 0.15, 0.17, 0.18], True),
+        ("total_error", [1.0, 0.1, 0.11, 0.13, 0.12, 0.17, 0.18], False),  # it wavers
+        ("total_error", [1.0, 0.1, 0.101, 0.103, 0.105, 0.107, 0.109], False),  # a drift
+        (
+            "val_error",
+            [1.0, 0.1, 0.11, 0.13, 0.15, 0.17, 0.18],
+            None,
+        ),  # of held-out data, which are judged by their best
+    ],
+)
+def test_an_error_of_training_that_only_rises_since_its_best(name, values, climbs):
+    assert facts(loss=FALLING[:7], **{name: values}).get("signal.score.error_climbs") is climbs

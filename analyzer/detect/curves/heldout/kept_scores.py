@@ -59,6 +59,9 @@ LEFT_OF_FIRST, GOES_ON, FEW_ROWS = 0.5, 0.25, 3
 """Half of the first error of numbers left, and a quarter of all that was gained gained in the last third (of few rows by the last one): the
 training was ended where it still learned as before. Noise leaves as much of an error, but then it stands."""
 
+CLIMB_ROWS, CLIMBED = 5, 1.5
+"""Five rows to the end, each above the one before: one order of 720, and half again of the best is no drift."""
+
 UNMOVED_ROWS, UNMOVED_GAIN, SEEN_FALL = 4, 0.05, 0.3
 """Four rows, five points gained at most and at most half of the answers right, while three tenths of the training loss go."""
 
@@ -98,6 +101,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _broke(out, view, held or every)
     _hardly_right(out, every)
     _error_left(out, held or every)
+    _error_climbs(out, [score for score in every if score.reading.phase != "eval"])
     _test_below(out, view)
     _lost_in_later_training(out, view)
     _target_lost(out, view)
@@ -325,6 +329,22 @@ def _error_left(out: FactWriter, scores: list[Score]) -> None:
         out.put("error_left", last / first, refs)
         out.put("error_half_left", bool(goes_on and last >= LEFT_OF_FIRST * first), refs)
         return
+
+
+def _error_climbs(out: FactWriter, scores: list[Score]) -> None:
+    """Whether an error of training has only risen since its best, in rows enough and to half again above it."""
+    for score in scores:
+        low = int(score.values.argmin())
+        since = score.values[low:]
+        if score.reading.better > 0 or len(score.values) <= CLIMB_ROWS:
+            continue
+        climbs = (
+            since.size > CLIMB_ROWS and bool((np.diff(since) > 0).all()) and since[-1] >= CLIMBED * since[0]
+        )
+        out.put("error_climbs", bool(climbs), refs_at(score.series, [low, len(score.series) - 1]))
+        if climbs:
+            out.put("error_climbs_name", score.series.logged_as, end_of(score.series))
+            return
 
 
 def _training_unmoved(out: FactWriter, view: RunView, scores: list[Score]) -> None:
