@@ -21,6 +21,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "map": (dict,),
     "list": (list,),
     "texts": (str, list),
+    "scalar": (str, bool, int, float),
 }
 """``texts`` is one text or a list of texts."""
 
@@ -32,6 +33,7 @@ _JSON: Mapping[str, Mapping[str, Any]] = {
     "map": {"type": "object"},
     "list": {"type": "array"},
     "texts": {"type": ["string", "array"], "items": {"type": "string"}},
+    "scalar": {"type": ["string", "boolean", "number"]},
 }
 
 
@@ -98,7 +100,7 @@ def one_of(file: MarkedFile, value: str, options: Sequence[str], *keys: str | in
 
 def _has_type(value: Any, type_name: str) -> bool:
     if isinstance(value, bool):
-        return type_name == "bool"
+        return type_name in {"bool", "scalar"}
     if isinstance(value, float) and not math.isfinite(value):
         return False
     if type_name == "texts" and isinstance(value, list):

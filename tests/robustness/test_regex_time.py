@@ -26,6 +26,7 @@ import analyzer
 from analyzer.ingest.masking import _kinds
 from analyzer.ingest.text.log_reader import all_patterns
 from analyzer.ingest.text.rows.forms.row_form import block_forms, row_forms
+from analyzer.ingest.text.setup.banners import banners
 from analyzer.lazy_regex import LazyRegex
 from analyzer.vocabulary.expressions import expressions as expressions_of
 from analyzer.vocabulary.known_names import LISTS, known_names
@@ -73,6 +74,8 @@ def expressions():
     for form in row_forms():
         found.setdefault(form.head.pattern, f"head of {form.name}")
         found.setdefault(form.pair.pattern, f"pair of {form.name}")
+    for banner in banners():
+        found.setdefault(banner.regex.pattern, f"banner {banner.key}")
     for signs, secret in _kinds():
         found.setdefault(secret.pattern, f"secret {signs[0]}")
     for path in sorted(Path(analyzer.__file__).parent.glob("**/failures/*.yaml")):

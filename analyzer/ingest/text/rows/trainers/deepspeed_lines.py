@@ -3,7 +3,6 @@
     [2023-04-18 01:46:59,142] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=6, lr=[9.6e-06, 9.6e-06], mom=[(0.9, 0.95)]
     [...] [timer.py:199:stop] epoch=0/micro_step=10/global_step=10, RunningAvgSamplesPerSec=173.4, CurrSamplesPerSec=171.9, ...
     [...] [timer.py:198:stop] 0/224, RunningAvgSamplesPerSec=51.1, CurrSamplesPerSec=42.8, ...
-    [...] Creating torch.float16 ZeRO stage 2 optimizer
 
 ``skipped`` counts all skipped steps so far: its slope is the rate of overflows. Actor and critic of one run are two engines, which
 print the same step one after the other.
@@ -20,20 +19,14 @@ _SPEED = LazyRegex(
     rf"(?:global_step=(?P<step>\d{{1,12}})|\b\d{{1,9}}/(?P<micro>\d{{1,12}})), (?:RunningAvg)?SamplesPerSec=(?P<mean>{NUMBER})"
     rf"(?:, CurrSamplesPerSec=(?P<now>{NUMBER}))?"
 )
-_ZERO = LazyRegex(r"Creating (?P<dtype>\S{1,40}) ZeRO stage (?P<stage>\d) optimizer")
-_OPTIMIZER = LazyRegex(r"DeepSpeed Basic Optimizer = (\w{1,60})")
-_SCALER = LazyRegex(
-    r"Creating (?P<dtype>fp16|BF16|bf16) (?:unfused )?optimizer(?: with (?P<scale>dynamic|static) loss scale)?"
-)
-_WORLD = LazyRegex(r"\b(?:dist_world_size|world_size)[ =]{1,3}(\d{1,6})\b")
 
 
 class DeepSpeedLines(Learnable, WritesAtOnce):
-    """Reads progress, throughput and the choice of optimizer."""
+    """Reads progress and throughput."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        return self._progress(line, log) or self._speed(line, log) or self._set_up(line, log)
+        return self._progress(line, log) or self._speed(line, log)
 
     @staticmethod
     def _progress(line: LogLine, log: LogState) -> bool:
@@ -65,21 +58,3 @@ class DeepSpeedLines(Learnable, WritesAtOnce):
         if speed is not None:
             log.metric("samples_per_second", speed, line, step)
         return True
-
-    def _set_up(self, line: LogLine, log: LogState) -> bool:
-        if match := _ZERO.search(line.raw):
-            _state(log, "zero_optimization.stage", int(match["stage"]), line)
-        elif match := _OPTIMIZER.search(line.raw):
-            _state(log, "optimizer.type", match[1], line)
-        elif match := _SCALER.search(line.raw):
-            _state(log, "fp16.enabled" if match["dtype"] == "fp16" else "bf16.enabled", value=True, line=line)
-        elif match := _WORLD.search(line.raw):
-            log.out.layout(world_size=int(match[1]), line=line.number)
-        else:
-            return False
-        log.out.framework("deepspeed")
-        return True
-
-
-def _state(log: LogState, key: str, value: bool | int | str, line: LogLine) -> None:
-    log.out.config(key, value, framework="deepspeed", layer="runtime_echo", line=line.number)

@@ -20,7 +20,6 @@ _FIELD = LazyRegex(rf"\|\s{{0,4}}([A-Za-z][\w ()/.-]{{1,60}}?):\s{{1,16}}({NUMBE
 _VALIDATION = LazyRegex(
     rf"validation loss at (?:iteration\s{{1,12}}(?P<step>\d{{1,12}})|[^|]{{1,60}}) \|.{{0,200}}?(?:lm[ _]loss value|lm_loss_value): (?P<loss>{NUMBER})"
 )
-_PARALLEL = LazyRegex(r"using world size: (\d{1,7})")
 
 _SKIPPED = "number of skipped iterations"
 _NAN = "number of nan iterations"
@@ -66,9 +65,6 @@ class MegatronLines(Learnable):
             value = parse_number(match["loss"])
             if value is not None:
                 log.metric("eval_loss", value, line, int(match["step"]) if match["step"] else log.step)
-            return True
-        if match := _PARALLEL.search(line.raw):
-            log.out.layout(world_size=int(match[1]), line=line.number)
             return True
         return False
 
