@@ -140,6 +140,15 @@ STOPPED = {
     "signal.generalisation.worse_than_best": 1.0,
     "signal.gap.right": 0.0,
 }
+FROM_SCRATCH = {
+    "config.train.learning_rate": 0.004,
+    "signal.progress.fall_share": 0.6,
+    "signal.gap.held_out_gained": 0.13,
+    "signal.progress.unfinished": False,
+    "signal.progress.points": 20,
+    "signal.gap.right": 0.0,
+    "run.rl": False,
+}
 NARROW = {"config.design.width": 2, "signal.gap.right": 0.0, "run.rl": False}
 FEW_EPOCHS = {
     "signal.answers.loss_over_sure": 8.4,
@@ -278,6 +287,27 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
             "rate-in-range",
             {"config.rate.over_usual": 20.0, "config.rate.usual_high": 1.0, "config.rate.value": 20.0},  # SGD
             {"config.rate.usual_high": 0.001},
+        ),
+        ("moved-by-its-rate", FROM_SCRATCH, {"signal.progress.fall_share": 0.2}),
+        (
+            "moved-by-its-rate",
+            FROM_SCRATCH
+            | {"signal.progress.fall_share": 0.2, "config.train.learning_rate": 0.00002},  # tuned
+            {"config.train.learning_rate": 0.004},
+        ),
+        (
+            "rate-not-spent",
+            {
+                "config.train.scheduler": "exponential",
+                "signal.schedule.end_share": 0.2,
+                "signal.gap.right": 0.7,
+            },
+            {"signal.schedule.end_share": 0.005},
+        ),
+        (
+            "rate-not-spent",
+            {"config.train.scheduler": "cosine", "signal.schedule.end_share": 0.0, "signal.gap.right": 0.7},
+            {"config.train.scheduler": "exponential"},
         ),
         ("units-that-carry", NARROW | {"signal.gap.right": 0.97}, {"signal.gap.right": 0.0}),
         ("units-that-carry", NARROW | {"config.design.width": 64}, {"config.design.width": 1}),
