@@ -76,11 +76,13 @@ class EpochCounter:
 class EpochStarts:
     """First steps of epochs whose rows state their length, which may differ by a batch from epoch to epoch.
 
-    A sampler that keeps the rest of an epoch for the next one gives 182 batches, then 183, then 182.
+    A sampler that keeps the rest of an epoch for the next one gives 182 batches, then 183, then 182. What goes on where an
+    epoch was left before half of the stated length is a counter of the whole training.
     """
 
     def __init__(self) -> None:
-        self._epoch = self._first = self._length = 0
+        self._epoch = self._first = self._length = self._at = 0
+        self._runs_on = False
 
     def step(self, at: int, epoch: int, length: int) -> int:
         """Step since the start of training.
@@ -93,15 +95,21 @@ class EpochStarts:
         >>> starts = EpochStarts()
         >>> [starts.step(at, *row) for at, *row in ((182, 0, 182), (183, 1, 183), (0, 2, 182), (5, 1, 183))]
         [182, 365, 365, 188]
+        >>> starts = EpochStarts()
+        >>> [starts.step(at, epoch, 90) for at, epoch in ((15, 0), (30, 0), (45, 1), (60, 1))]
+        [15, 30, 45, 60]
         """
         same = abs(length - self._length) <= 1
+        begun = same and epoch == self._epoch + 1
+        self._runs_on = (self._runs_on and same) or (begun and self._at < at and 2 * self._at <= length)
+        self._at = at
         if same and epoch >= self._epoch:
             first = self._first + (epoch - self._epoch) * self._length
         else:
             first = epoch * length
         if same or length > self._length:  # an evaluation has fewer batches, and is counted by itself
-            self._epoch, self._first, self._length = epoch, first, length
-        return first + at
+            self._epoch, self._first, self._length = epoch, 0 if self._runs_on else first, length
+        return at if self._runs_on else first + at
 
 
 def read_pairs(pair: LazyRegex, text: str, names: Mapping[str, str]) -> dict[str, float]:

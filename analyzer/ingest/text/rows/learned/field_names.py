@@ -26,8 +26,8 @@ _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is",
 _VERBS = frozenset({"is", "are", "was", "were"})
 """Words between a name and its sign: ``loss is: 0.5``."""
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
-_LAST = frozenset({("last", "reward"), ("last", "return")})
-"""Of the episode that has just ended."""
+_LAST = frozenset({("last", "reward"), ("last", "return"), ("last", "lr")})
+"""Of the episode that has just ended, and the rate as schedulers call it."""
 _PLAYERS = frozenset({"actor", *(word for word in RIVALS if len(word) > 2)})
 """Whose loss it is: ``generator average loss`` is not the loss of the run."""
 

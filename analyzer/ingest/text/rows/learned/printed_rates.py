@@ -11,7 +11,7 @@ from analyzer.model.name_words import is_score, names_memory, read_name
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?!(?:[kcm]?m|deg|rad)/s)(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 RATED = LazyRegex(rf"(?P<value>{NUMBER}){_RATE}")
 _UNIT = LazyRegex(
-    r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w)| (?:[kcm]?m(?:/s)?|px|deg|rad)(?=[ ,;|)]|$))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_](?![a-z_]{2,19} ?[:=]))"
+    r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|(?<= )(?:mins?|minutes|hours?|hrs?)(?=\s{0,3}(?:[|,;)\]]|$))|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w)| (?:[kcm]?m(?:/s)?|px|deg|rad)(?=[ ,;|)]|$))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_](?![a-z_]{2,19} ?[:=]))"
 )
 BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
 
