@@ -9,13 +9,13 @@ The forms stand in ``forms.yaml``; loops without a form of their own are read by
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.log_line import Learnable, LogLine, LogState, Origin
 from analyzer.ingest.text.rows.forms.row_form import RowForm, row_forms
 from analyzer.ingest.text.rows.printed_numbers import parse_number
-from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
 
@@ -30,6 +30,9 @@ BATCHES_OF_A_LONE_PASS = 20
 
 LEAST_OF_A_PASS = 0.5
 """A running mean over half of a pass is that of the whole within its noise; over less a pass may have been cut off."""
+
+MAX_GAPS = 1_000
+"""Different distances that are counted; regular logs have one, and of others none is usual."""
 
 _FACTORS = {"ms": 1e-3, "%": 1e-2, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _GIB = {
@@ -110,6 +113,40 @@ class EpochStarts:
         if same or length > self._length:  # an evaluation has fewer batches, and is counted by itself
             self._epoch, self._first, self._length = epoch, 0 if self._runs_on else first, length
         return at if self._runs_on else first + at
+
+
+class StepGaps:
+    """Counts the distances between neighbouring steps: a printed loss is a mean over as many."""
+
+    def __init__(self) -> None:
+        self._first: int | None = None
+        self._last: int | None = None
+        self._gaps: Counter[int] = Counter()
+
+    def add(self, step: int) -> None:
+        """Note a row's step; the first one and a restart have no distance from the row before."""
+        last, self._last = self._last, step
+        self._first = step if self._first is None else self._first
+        if last is not None and step > last and (len(self._gaps) < MAX_GAPS or step - last in self._gaps):
+            self._gaps[step - last] += 1
+
+    def usual(self) -> int | None:
+        """The distance that most rows have; None if there is no such majority.
+
+        Of two rows the one distance counts only if the first row stands that far from the start.
+        """
+        if not self._gaps:
+            return None
+        gap, count = self._gaps.most_common(1)[0]
+        if sum(self._gaps.values()) == 1 and gap != self._first:
+            return None
+        return gap if 2 * count > sum(self._gaps.values()) else None
+
+    def state_window(self, log: LogState) -> None:
+        """Tell the source's writer that each loss is a mean over the usual distance."""
+        usual = self.usual()
+        if usual is not None and usual > 1:
+            log.out.loss_window(usual)
 
 
 def read_pairs(pair: LazyRegex, text: str, names: Mapping[str, str]) -> dict[str, float]:

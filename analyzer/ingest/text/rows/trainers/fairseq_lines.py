@@ -15,8 +15,8 @@ from typing import Any
 from analyzer.ingest.metric_columns import is_known_score
 from analyzer.ingest.scalar_text import json_object
 from analyzer.ingest.text.log_line import LogLine, LogState
+from analyzer.ingest.text.rows.forms.row_forms import StepGaps
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
-from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
 

@@ -11,8 +11,8 @@ scaler, and then nothing is known about it. Counters start anew on each line; th
 from __future__ import annotations
 
 from analyzer.ingest.text.log_line import Learnable, LogLine, LogState, Origin
+from analyzer.ingest.text.rows.forms.row_forms import StepGaps
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
-from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
 
 _HEAD = LazyRegex(r"\biteration\s{1,12}(\d{1,12})/\s{0,12}(\d{1,12}) \|")
