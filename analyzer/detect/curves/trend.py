@@ -73,8 +73,9 @@ class Trend(NamedTuple):
         return max(abs(self.first), self.peak - self.best, 1e-12)
 
     def of_few_batches(self) -> bool:
-        """Whether a few rows differ by no more than the losses of single batches may: one is ten times another."""
-        return self.values.size < 8 and 0 <= float(self.values.max()) < 10.0 * float(self.values[0])
+        """Whether a few rows differ by no more than the losses of single batches may: one is ten times another, or the last is far below the highest."""
+        highest, first, last = float(self.values.max()), float(self.values[0]), float(self.values[-1])
+        return self.values.size < 8 and highest >= 0 and (highest < 10.0 * first or last < 0.5 * highest)
 
     def falls(self) -> bool:
         """Whether the curve ends lower than it began, beyond its scatter."""

@@ -389,3 +389,16 @@ def test_a_loss_that_is_the_number_of_its_step(losses, counts):
     facts = RunMaker().log({"loss": losses}, steps=list(range(100, 106))).plain()
 
     assert facts["signal.metric.counts_steps"] is counts
+
+
+def test_few_rows_from_the_middle_that_come_back_are_batches_and_no_run_away():
+    def exploded(*losses):
+        return (
+            RunMaker()
+            .log({"loss": list(losses)}, first=16000, every=200)
+            .plain()
+            .get("signal.progress.exploded")
+        )
+
+    assert exploded(0.05, 1.25, 1.25, 0.5) is not True
+    assert exploded(0.05, 1.25, 5.0, 9.0) is True

@@ -318,3 +318,9 @@ def test_how_many_were_right_may_stand_behind_the_epochs_that_were_planned():
     rows = "".join(f"Running epoch\t{n} /\t90 | {8000 + 99 * n * n} / 10000\n" for n in range(1, 5))
 
     assert points(read_text(rows), "accuracy")[0] == (1, 0.8099)
+
+
+def test_two_losses_in_brackets_behind_each_network_are_read():
+    rows = "".join(f">{n}, dA[{1 / n},0.75] dB[0.5,0.25] g[9.5,{9 + n / 4}]\n" for n in (1, 2, 4))
+
+    assert points(read_text(rows), "da_1") == [(1, 1.0), (2, 0.5), (4, 0.25)]

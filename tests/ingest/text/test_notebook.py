@@ -121,6 +121,32 @@ def test_a_notebook_that_trained_nothing_is_no_run(tmp_path):
         load_run(path)
 
 
+def test_rows_below_the_head_of_a_table_that_count_their_epochs_are_a_training(tmp_path):
+    head = "      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size\n"
+    row = "        {}/9      2.18G      {:.3f}      1.125      0.875         73        640: 100%|██████████| 9/9 [03:26<00:00,  4.77it/s]\n"
+    rows = "".join(head + row.format(n, 2 / n) for n in (1, 2, 4))
+    run = load_run(notebook(tmp_path / "train.ipynb", cell(stream(rows)))).run
+
+    assert [value for _, value in points(run, "box_loss")] == [2.0, 1.0, 0.5]
+
+
+def test_a_notebook_that_never_began_to_train_tells_the_error_at_which_it_stopped(tmp_path):
+    error = {
+        "output_type": "error",
+        "ename": "KeyError",
+        "traceback": ["Traceback (most recent call last)", "KeyError: 'x'"],
+    }
+    path = notebook(
+        tmp_path / "fit.ipynb",
+        cell(stream("shape (3, 4)\n")),
+        cell(stream("hm\n"), error),
+        cell(stream("3\n")),
+    )
+
+    (event,) = load_run(path).run.events.of("python_traceback")
+    assert event.fields["exception"] == "KeyError"
+
+
 def test_a_damaged_notebook_is_told(tmp_path):
     path = tmp_path / "fit.ipynb"
     path.write_text('{"nbformat": 4, "cells": [{"outputs": [')

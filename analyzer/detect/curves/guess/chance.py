@@ -109,6 +109,10 @@ TWICE, ON_ITS_WAY = 0.12, 0.18
 """Distance from the loss that a second softmax gives at the accuracy of the same row, while it is not yet saturated: answers are
 right before their probability is near 1, which half of the distance more allows to one that is followed over a wide range."""
 
+LESS = 0.08
+"""What such a loss may lie below that line: near a guess ln(C) + 1/C - ln(e + C - 1), 0.06 for ten classes, and
+samples of a batch. Answers that are right before they are sure lie above it."""
+
 WIDE, CLOSE, FEW_CLASSES = 0.3, 5, 8
 """At one accuracy some number of classes always fits; over a range of them only the true one does. A sound loss falls two
 to three times as fast as its accuracy rises, and is lower: over any range it leaves the line by as much as the range, so
@@ -397,7 +401,8 @@ def _second_softmax(out: FactWriter, view: RunView) -> None:
             np.exp(min(float(median_of((losses + right)[-max(rows.size // 4, 2) :])), MOST_LOG)) - math.e + 1
         )
         count = told_by_rows if stated is None else stated[0]
-        fits = np.abs(losses + right - math.log(math.e + max(count, 2) - 1))
+        beyond = losses + right - math.log(math.e + max(count, 2) - 1)
+        fits = np.abs(beyond)
         learned = right >= max(LIKE_A_GUESS / max(count, 2), 0.25)
         range_ = float(np.ptp(right[learned])) if learned.any() else 0.0
         # Of few classes a loss that has only begun to fall fits as well: what decides is an accuracy that a second softmax
@@ -408,6 +413,7 @@ def _second_softmax(out: FactWriter, view: RunView) -> None:
         most = ON_ITS_WAY if range_ >= WIDE else TWICE
         fitting = learned.sum() >= ENOUGH and float(fits[learned].max()) <= most and bool(learned[-1])
         fitting = fitting and float(median_of(fits[-max(rows.size // 2, 2) :])) <= TWICE / 3
+        fitting = fitting and float(beyond[learned].min()) >= -LESS
         out.put("second_softmax", bool(told and fitting), refs_at(loss, [int(rows[-1])]))
         return
 

@@ -30,6 +30,7 @@ _COUNTED = LazyRegex(
     r"(?i)\b(?:epochs?|steps?|iter(?:ation)?s?)\b\W{0,6}\d|^\W{0,4}\d+ ?/ ?\d+\]|^\d+(?:\t(?:[\d.:eE%+-]{1,40}|No log|nan|inf))+\t?$"
     r"|^(?:\[\d{1,7}\]|\d{1,7}:)\s{1,4}[a-z][\w' -]{0,40}:"  # boosted trees
     r"|^\s{1,12}\d+(?:\s{2,20}\d{1,12}\.\d{1,12}s?){3,12}\s*$"
+    r"|^\s{0,12}\d{1,6}/\d{1,6}\s{2,12}(?:\d{1,4}(?:\.\d{1,6})?[GM]\s{2,12})?\d{1,9}\.\d"  # YOLO
 )
 _LOSS = LazyRegex(r"(?i)(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev)[_ -]?)?loss")
 _COUNTERS = frozenset({"epoch", "epochs", "step", "steps", "iteration"})
@@ -58,12 +59,14 @@ class Notebook:
             return
         first = 1
         trainings: list[tuple[int, int, list[str]]] = []
-        for place, lines in enumerate(_printed(book)):
+        failed: list[tuple[int, int, list[str]]] = []
+        for place, (lines, ends_in_error) in enumerate(_printed(book)):
             if sum(_COUNTED.search(line) is not None for line in lines) >= COUNTED_LINES:
                 trainings.append((place, first, lines))
+            elif ends_in_error:
+                failed.append((place, first, lines))
             first += len(lines)
-        if not trainings:
-            return
+        trainings = trainings or failed[-1:]  # what never began to train failed where it stopped
         if len(trainings) > 1:
             others = ", ".join(str(place + 1) for place, _, _ in trainings[-6:-1])
             out.gap(f"the last of {len(trainings)} trainings was read; cells {others} print others")
@@ -73,19 +76,16 @@ class Notebook:
                 return
 
 
-def _printed(book: Any) -> Iterator[list[str]]:
-    """The lines that each cell printed or drew."""
+def _printed(book: Any) -> Iterator[tuple[list[str], bool]]:
+    """The lines that each cell printed or drew, and whether it ended in an error."""
     cells = book.get("cells") if isinstance(book, dict) else None
     for cell in cells if isinstance(cells, list) else ():
-        outputs = cell.get("outputs") if isinstance(cell, dict) else None
-        printed = "".join(
-            _text(output)
-            for output in (outputs if isinstance(outputs, list) else ())
-            if isinstance(output, dict)
-        )
-        yield (
-            strip_escapes(printed.encode()).decode().split("\n")
-        )  # colours stand before words without a space
+        held = cell.get("outputs") if isinstance(cell, dict) else None
+        outputs = [output for output in (held if isinstance(held, list) else ()) if isinstance(output, dict)]
+        printed = "".join(map(_text, outputs))
+        # colours stand before words without a space
+        lines = strip_escapes(printed.encode()).decode().split("\n")
+        yield lines, any(isinstance(output.get("traceback"), list) for output in outputs)
 
 
 def _text(output: dict[str, Any]) -> str:

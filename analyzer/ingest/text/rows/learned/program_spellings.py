@@ -63,6 +63,10 @@ _IN_ROUND = LazyRegex(rf"\((\d{{1,9}}), ({_NUMBER})\)(?:, )?")
 """What was measured in each round, as one list: ``losses_centralized [(0, 2.25), (1, 2.0)]``."""
 
 
+_PAIRED = LazyRegex(rf"(?<![\w.])([A-Za-z]\w{{0,30}})\[({_NUMBER}), ?({_NUMBER})\]")
+"""Two losses of each network, as many write who follow one tutorial on GANs: ``>7, dA[0.5,0.75] g[9.5,9.25]``."""
+
+
 def plain_of_programs(text: str) -> str:
     """A row as its program means it; other lines as they are.
 
@@ -70,6 +74,8 @@ def plain_of_programs(text: str) -> str:
     'epoch: 7, batch: 300, lr: 5.5e-05, margin: 0.2, loss: 1.25, accuracy: 78.5%'
     >>> plain_of_programs("[dev-other] %WER 8.25% [4375 / 53027, 560 ins, 9 del, 8 sub ]"), plain_of_programs("%WER 8.25 is low")
     ('dev-other_WER: 8.25% ', '%WER 8.25 is low')
+    >>> plain_of_programs(">7, dA[0.5,0.75] g[9.5,9.25]"), plain_of_programs("box[0.5,0.75] is one")
+    ('>7, dA_1: 0.5, dA_2: 0.75, g_1: 9.5, g_2: 9.25,', 'box[0.5,0.75] is one')
     >>> plain_of_programs("train 050 6.250000e+00 1.500000 6.500000"), plain_of_programs("train 050 6.250000e+00 6.500000 1.500000")
     ('step 050, train loss: 6.250000e+00, train top1: 1.500000, train top5: 6.500000', 'train 050 6.250000e+00 6.500000 1.500000')
     >>> plain_of_programs("9/90 [9:12, 3it/s]2026-01-01 04:05:47,255 (gan:333) INFO: loss = 0.5"), plain_of_programs("(gan:333) loss = 0.5")
@@ -98,6 +104,8 @@ def plain_of_programs(text: str) -> str:
     text = _RANGE.sub(r"\1: \4, min_\1: \2, max_\1: \3", text)
     text = _IN_ROUNDS.sub(_of_rounds, text)
     text = _CHAINED.sub(r".\1", _OF_PHASE.sub(_of_a_phase, text))
+    if len(_PAIRED.findall(text)) > 1:  # a single one is a range
+        text = _PAIRED.sub(r"\1_1: \2, \1_2: \3,", text)
     return _SEARCHED.sub(_of_search, text)
 
 
