@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from analyzer.model.diagnosis import Finding
-from analyzer.model.labels import HEALTHY, ORDINARY
 from analyzer.record import NamedTuple
 from analyzer.rules.calibration import BELOW_LIKELY, Calibration, shipped_calibration
 from analyzer.rules.causes import catalogue
@@ -132,6 +131,4 @@ def _leader(best: Finding, items: Sequence[Finding], status: str, shipped: Calib
     probability = shipped.told(share, status, node.family)
     if best.words_only or best.likeness_only:  # no rule bears it out, so nobody should act on it alone
         probability = min(probability, JUST_BELOW_HALF if status == INSUFFICIENT else BELOW_LIKELY)
-    if status == HEALTHY and best.cause.kind not in ORDINARY:  # what a sound run has beside is no fault of it
-        probability = min(probability, JUST_BELOW_HALF)
     return Leader(node.id, causes, share, probability, best.probability)

@@ -132,6 +132,12 @@ LEARNED_BEFORE = {
     "signal.gap.score_last": 0.01,
     "signal.generalisation.accuracy_lost": 0.001,
 }
+TWO_EVALUATIONS = {
+    "signal.eval.points": 2,
+    "signal.gap.last_ratio": 46.0,
+    "signal.gap.score_last": 0.16,
+    "signal.generalisation.worse_than_best": 1.05,
+}
 ONE_EVALUATION = {"signal.split.points": 1, "signal.split.ratio_last": 2.1, "signal.gap.right": 0.0}
 STOPPED = {
     "event.configured_stop.seen": True,
@@ -205,6 +211,11 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
             {"signal.generalisation.accuracy_gap": 0.39},
         ),
         ("answers-far-apart", ALWAYS_BEHIND | {"signal.gap.right": 0.74}, {"signal.gap.right": 0.58}),
+        (
+            "few-evaluations-near-training",
+            TWO_EVALUATIONS,
+            {"signal.generalisation.worse_than_best": 1.25},
+        ),
         (
             "answers-far-apart",
             ALWAYS_BEHIND | {"signal.gap.score_first": 0.04},

@@ -324,3 +324,11 @@ def test_two_losses_in_brackets_behind_each_network_are_read():
     rows = "".join(f">{n}, dA[{1 / n},0.75] dB[0.5,0.25] g[9.5,{9 + n / 4}]\n" for n in (1, 2, 4))
 
     assert points(read_text(rows), "da_1") == [(1, 1.0), (2, 0.5), (4, 0.25)]
+
+
+def test_a_score_behind_the_last_row_is_of_held_out_data_and_one_ahead_of_it_may_be_anything():
+    rows = "".join(f"Epoch {n}/9 loss: {3 / n}\n" for n in range(1, 10))
+    answers = "Prediction: 0, True: 0\n" * 90
+
+    assert points(read_text(f"{rows}{answers}Accuracy:  0.75\n"), "eval_accuracy") == [(None, 0.75)]
+    assert "eval_accuracy" not in read_text(f"Accuracy:  0.75\n{answers}{rows}").metrics.names

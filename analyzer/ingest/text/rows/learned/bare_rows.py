@@ -17,6 +17,7 @@ from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_fields import names_time
+from analyzer.ingest.text.rows.learned.quantities import as_held_out
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
 from analyzer.ingest.text.rows.learned.wordings import WordedRow
 from analyzer.model.name_words import (
@@ -153,6 +154,19 @@ class BareRows:
                 log.metric(name, value, at, None)
             self._read.note(at, told, None)
         return len(found)
+
+    def results(self, last_row: int) -> list[Kept]:
+        """Scores that were told once, behind the last row: of held-out data, since the training was over. None where no row was read."""
+        alone = [
+            found[0]
+            for found in self._waiting.values()
+            if len(found) == 1 and 0 < last_row < found[0][0].number
+        ]
+        return [
+            (line, {as_held_out(name): value for name, value in values.items()})
+            for line, values in alone
+            if all(measures(name) or read_name(name).quantity == "accuracy" for name in values)
+        ]
 
     @staticmethod
     def _keep(

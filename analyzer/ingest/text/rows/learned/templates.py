@@ -110,7 +110,6 @@ class TemplateRows(Learnable):
         self._evaluations = Evaluations()
         self._base: int | None = None
         self._estimates: list[tuple[LogLine, float, int]] = []
-        self._has_steps = False
         self._read = GeneralRows("pairs")
         self._unnamed = UnnamedColumns()
         self._unread = UnreadRows()
@@ -118,12 +117,12 @@ class TemplateRows(Learnable):
         self._bare = BareRows(self._read, self._unread)
         self._open: tuple[int, str] = (-1, "")
         self._columns: tuple[int, tuple[str, str]] | None = None
-        self._calls_loss = self._below_others = False
+        self._calls_loss = self._below_others = self._has_steps = False
         self._means: set[str] = set()
         self._guessed: set[frozenset[str]] = set()
         self._alike: dict[frozenset[str], list[Template]] = {}
         self._program = ""
-        self.rows = self._barren = 0
+        self.rows = self._barren = self._last_row = 0
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -307,7 +306,7 @@ class TemplateRows(Learnable):
     def _write(self, values: dict[str, float], where: Where, line: LogLine, log: LogState) -> bool:
         if self._bare.waits:
             self._first_of(values, log)
-        self.rows += 1
+        self.rows, self._last_row = self.rows + 1, line.number
         if where.step is not None:
             self._has_steps = self._has_steps or any(not is_speed(name) for name in values)
             log.saw_step(where.step)
@@ -487,10 +486,10 @@ class TemplateRows(Learnable):
     def finish(self, log: LogState) -> None:
         """Say how much was read by this reader; in a log without any row two of a kind, two names on one, or a NaN, are no chance."""
         self._bare.forget(self._unread.tell(log, self.rows))
-        if not self.rows and not log.has_points:
-            for line, values in self._bare.left():
-                self._write(values, Where(None), line, log)
-        for template in self._templates.values() if not self.rows and not log.has_points else ():
+        lost = not self.rows and not log.has_points
+        for line, values in self._bare.left() if lost else self._bare.results(self._last_row):
+            self._write(values, Where(None if lost else log.step), line, log)
+        for template in self._templates.values() if lost else ():
             if template.saves and template.seen >= BARE_ROWS:
                 self._catch_up(template, log)
         curve = bool(self._estimates) and log.has_curve("loss", self._estimates[0][0].rank)
