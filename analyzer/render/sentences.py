@@ -23,6 +23,9 @@ from analyzer.rules.calibration import shipped_calibration
 CANDIDATES_NAMED = 4
 """Candidates that are named where no cause stands out."""
 
+WITHIN_FROM = 0.05
+"""Share from which a cause is named within a class that leads: below 1 in 20 it is what any run of the class might have."""
+
 NAMED_FROM = 0.01
 """Share from which a rival is named before the mere look-alikes: 1 in 100."""
 
@@ -104,8 +107,9 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
     rows = [
         f"{percent(item.probability)} {item.title}  [{item.id}]"
         for item in found.candidates[:CANDIDATES_NAMED]
+        if found.level != "class" or item.probability >= WITHIN_FROM
     ]
-    if found.level == "class" and not rows:
+    if found.level == "class" and not found.candidates:
         return None  # the class itself leads, and nothing below it came into question
     other = f"{percent(found.other)} for something else"
     if found.level == "open":
@@ -114,11 +118,11 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
         ):  # why it ended is named below
             return Opening(f"behind its numbers no cause stands out, {other}; the likeliest", tuple(rows))
         return Opening(f"no cause stands out: none reaches 50%, {other}; the likeliest", tuple(rows))
-    if found.untold >= NAMED_FROM:
+    if rows and found.untold >= NAMED_FROM:
         rows.append(
             f"for the other {percent(found.untold)} nothing that was read tells which of its causes it is"
         )
-    rows[0] = f"of this, {rows[0]}"
+    rows[:1] = [f"of this, {row}" for row in rows[:1]]
     head = f"{percent(found.probability)} {word_for(found.probability)}: {found.title}  [{found.id}]"
     leads = bool(diagnosis.findings) and diagnosis.findings[0].cause.id == found.id
     return Opening(head, tuple(rows), leads)

@@ -39,6 +39,13 @@ _SETTINGS = (".yaml", ".yml", ".json", ".py", ".toml")
 """A setting is quoted by its value already."""
 
 
+ADVISED = 0.4
+"""Share below which a cause that only runs with such numbers had is named, and no fix of it told: of four such fixes three would be for nothing."""
+
+PROBABLE = 0.5
+"""Share from which a slow pace is told beside a failure."""
+
+
 class _Room(NamedTuple):
     """How much of each part is shown."""
 
@@ -105,7 +112,11 @@ def _screen(
         _write_plot(page, diagnosis, panels, layout.full[0], room.plot)
         _write_fix(page, diagnosis, layout.full[0], room.change)
         _write_else(page, diagnosis, layout.full)
+    above = opening(diagnosis)
+    named = " ".join(above.rows) if above is not None else ""
     for finding in layout.notes:
+        if f"[{finding.cause.id}]" in named:
+            continue
         page.add()
         page.add(f"note: {finding.cause.title} ({finding.cause.id}, {percent(finding.probability)})", hang=6)
     _write_check(page, diagnosis)
@@ -123,6 +134,8 @@ def _write_cause(page: Page, diagnosis: Diagnosis, finding: Finding, room: _Room
             page.add(row, indent=2, hang=4)
         if finding.likeness_only:
             return  # of this run nothing speaks for any of them
+        if not finding.speaks_for():
+            return
         if not above.leads:
             page.add(f"what speaks for {finding.cause.id}:", hang=2)
     else:
@@ -178,6 +191,8 @@ def _write_plot(
 
 
 def _write_fix(page: Page, diagnosis: Diagnosis, finding: Finding, change: int) -> None:
+    if finding.likeness_only and diagnosis.status == "insufficient" and finding.probability < ADVISED:
+        return
     page.add()
     if finding.fixes:
         heading = fix_heading(finding.fixes[0], only_if(diagnosis, finding))
@@ -188,6 +203,8 @@ def _write_fix(page: Page, diagnosis: Diagnosis, finding: Finding, change: int) 
 def _write_else(page: Page, diagnosis: Diagnosis, full: Sequence[Finding]) -> None:
     page.add()
     for finding in full[1:]:
+        if diagnosis.status == "failed" and finding.symptom_kind == "slow" and finding.probability < PROBABLE:
+            continue  # who looks for what ended a run is not helped by a guess at its pace
         page.add(f"also found, {headline(finding)}: {finding.cause.title}  [{finding.cause.id}]", hang=2)
     for finding in diagnosis.findings[1:]:
         if finding.seen_before and finding not in full:

@@ -18,6 +18,9 @@ from analyzer.render.sentences import because_here, is_of_likeliest, telling
 LONG = 110
 """Characters from which the words of a fact are left to ``--all``: the reason stands beside them anyway."""
 
+_CODES = frozenset({"exception.complaint", "ended.stops_behind"})
+"""Facts whose values are words of ours: the reason beside them says the same in a sentence."""
+
 STRONGEST = 3
 """Lines of evidence that a person takes in before they look at the fix."""
 
@@ -39,6 +42,7 @@ def seen_in_words(evidence: Evidence, known: Collection[str] = ()) -> str:
         name: words
         for name, value in evidence.values.items()
         if name not in known
+        and name not in _CODES
         and (words := fact_in_words(name, value))
         and len(words) <= LONG
         and not _says_the_same(evidence.because, words, value)

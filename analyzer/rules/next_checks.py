@@ -16,6 +16,9 @@ from analyzer.rules.shape_line import POOLED
 NEXT_CHECKS = 3
 """More questions than that are not answered by anyone at two in the morning."""
 
+WORTH_ASKING = 0.3
+"""Share below which a cause stays with either answer, so that whoever looked would know no more of what to do."""
+
 
 def next_checks(
     facts: Facts, ranking: Ranking, status: str, folded: Folding, findings: Sequence[Finding]
@@ -32,7 +35,7 @@ def next_checks(
         if asked and kind not in asked:
             continue
         checks = (_check(question, facts, status) for question in questions(items, plain))
-        found += [check for check in checks if check is not None]
+        found += [check for check in checks if check and max(check.if_true, check.if_false) >= WORTH_ASKING]
     found.sort(key=lambda check: -check.information_bits)
     once: dict[str, NextCheck] = {}
     for check in found:
@@ -64,11 +67,13 @@ def _check(question: Question, facts: Facts, status: str) -> NextCheck | None:
 def _kinds_asked_about(status: str, findings: Sequence[Finding]) -> frozenset[str]:
     """Kinds of causes whose checks bear on the answer; empty for all of them.
 
-    What ended in a written failure is made no surer by a question about its learning rate.
+    What ended in a written failure is made no surer by a question about its learning rate or its pace.
     """
     if status != "failed" or not findings or findings[0].symptom_kind in POOLED:
         return frozenset()
     others = () if findings[0].probability >= LIKELY else findings[1:]
     return frozenset(
-        f.symptom_kind for f in (findings[0], *others) if f is findings[0] or f.probability >= REPORTED
+        f.symptom_kind
+        for f in (findings[0], *others)
+        if f is findings[0] or (f.probability >= REPORTED and f.symptom_kind != "slow")
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import analyzer
 from analyzer.api import study
 from analyzer.model.diagnosis import ALIKE, SOUND_ALIKE, WORDS, Evidence, Finding, Place, RootCause
 from analyzer.model.wording import word_for
@@ -178,3 +179,43 @@ def test_a_loss_that_was_never_a_number_is_said_to_be_so_from_the_first_value(tm
     (tmp_path / "train.log").write_text("".join(rows), encoding="utf-8")
 
     assert "from the first printed value on" in study(tmp_path).diagnosis.summary
+
+
+def test_a_guess_by_numbers_alone_is_given_no_fix(found):
+    screen = render_terminal(found.diagnosis, Style(colour=False))
+    first = next(iter(found.diagnosis.findings), None)
+
+    if first is not None and first.likeness_only and first.probability < 0.4:
+        assert "fix, if" not in screen
+        assert "restart, if" not in screen
+
+
+def test_what_no_line_speaks_for_has_no_heading_of_what_speaks_for_it(tmp_path):
+    text = "ERROR (acme-train[5.5]:Step():acme.cc:222) Factor outside of its range, starting over\n\nacme::Logger::Throw() const\n"
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+    screen = render_terminal(analyzer.diagnose(tmp_path), Style(colour=False))
+
+    heading = screen.partition("what speaks for ")[2]
+    assert not heading or "\n  + " in heading.partition("\n\n")[0]
+
+
+def test_the_line_that_is_quoted_for_its_words_is_no_frame(tmp_path):
+    frames = '  File "/opt/env/lib/python3.10/site-packages/ray/runner.py", line 9, in run\n    exec(code, names)\n'
+    (tmp_path / "train.log").write_text(
+        f"(raylet) 1 Workers killed due to memory pressure (OOM) at node 7\nTraceback (most recent call last):\n{frames}",
+        encoding="utf-8",
+    )
+    screen = render_terminal(analyzer.diagnose(tmp_path), Style(colour=False))
+
+    assert "| exec(code" not in screen
+    assert "| File " not in screen
+
+
+def test_a_log_that_may_just_stop_is_not_named_twice(tmp_path):
+    (tmp_path / "train.log").write_text(
+        "n3:42:43 [2] NCCL INFO Call to connect returned Connection refused, retrying\n", encoding="utf-8"
+    )
+    screen = render_terminal(analyzer.diagnose(tmp_path), Style(colour=False))
+
+    assert "Ranks cannot reach each other" in screen
+    assert screen.count("log-truncated") <= 1

@@ -65,7 +65,9 @@ FOREIGN = (
     ({"run.platform": "rocm", "run.backend": "rccl"}, r"\bCUDA|nvidia-smi|compute-sanitizer"),
     ({"run.library": "jax", "run.platform": "tpu"}, r"TORCH_|torchrun|NCCL|CUDA|DataLoader"),
     ({"run.library": "tensorflow"}, r"_SOCKET_IFNAME|MASTER_ADDR|torchrun"),
-    ({"run.platform": "mps"}, r"--exclude|--mem\b|--time|CUDA|NCCL"),
+    ({"run.platform": "mps"}, r"--exclude|--mem\b|--time|CUDA|NCCL|\bdmesg\b|/dev/shm|\bsacct\b|\bkubectl\b"),
+    ({"run.library": "java"}, r"torch\.|TORCH_|named_modules|PYTHONFAULTHANDLER|_SOCKET_IFNAME|DataLoader"),
+    ({"run.library": "chainer"}, r"\btorch\b|torchrun|named_modules|DataLoader"),
     ({"run.subject": "control"}, r"rollout_probs_diff|sampling_logp|tokenizer"),
     ({"run.subject": "vision"}, r"input_ids|tokenizer|max_new_tokens|cutoff_len"),
 )
@@ -137,6 +139,11 @@ def test_sentences_speak_of_the_platform_at_hand():
         "unless AMD_SERIALIZE_KERNEL=3 was set"
     )
     assert localised("NCCL could not connect", {"run.backend": "gloo"}) == "gloo could not connect"
+    assert localised("more than the GPU has", {"run.platform": "tpu"}) == "more than the TPU has"
+    assert (
+        localised("the rest goes to CUDA context", {"run.platform": "mps"})
+        == "the rest goes to Metal context"
+    )
     assert localised("[nccl-timeout] NCCL_DEBUG", {"run.backend": "gloo"}) == "[nccl-timeout] NCCL_DEBUG"
 
 
@@ -186,6 +193,15 @@ def test_what_may_ease_it_stands_behind_the_tests(bare):
         ("library-abi-mismatch", {"event.import_failed.name": "AdamW"}, "version-with-the-name"),
         ("library-abi-mismatch", {"exception.message": "Descriptors cannot not be created directly."}, "older-protobuf"),
         ("library-abi-mismatch", {"event.library_mismatch.symbol": "_ZN3c104"}, "match-versions"),
+        ("no-accelerator-visible", {"event.no_accelerator.what": "Torch not compiled with CUDA enabled"}, "build-for-the-device"),
+        ("no-accelerator-visible", {"event.no_accelerator.what": "CPU-only"}, "build-with-gpu"),
+        ("no-accelerator-visible", {"run.library": "chainer"}, "ask-for-them"),
+        ("rendezvous-timeout", {"run.library": "jax"}, "coordinator-jax"),
+        ("rendezvous-timeout", {"run.library": "torch"}, "interface"),
+        ("rendezvous-timeout", {}, "reach-the-store"),
+        ("data-pipeline-bug", {"event.empty_dataset.seen": True}, "path-and-filter"),
+        ("invalid-config-argument", {"event.argument_rejected.required": "port number"}, "launched"),
+        ("native-crash", {"event.segfault.in_loader": "workers", "event.fatal_python_error.seen": False}, "fault-handler"),
         ("oom-fragmentation", {"event.cuda_oom.reserved_gib": 11.0}, "split-limit-older"),
         ("oom-fragmentation", {"event.cuda_oom.unallocated_gib": 2.0}, "expandable-segments"),
     ],

@@ -287,7 +287,7 @@ _BY_WORDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
     ("label", ("abel", "classes"), None),
     ("record", ("ecod", *_DAMAGE), None),
     ("path", ("exist", "isfile", "isdir", "is_file", "is_dir", "ound", "find", "open", "locat", "read", "access", "not a ", "missing"), "writing"),
-    ("samples", ("empty", "match", "no ", "No ", "same ", "randperm", "nconsistent", "ambiguous", "expected length"), None),
+    ("samples", ("empty", "match", "no ", "No ", "same ", "randperm", "at least one", "nconsistent", "ambiguous", "expected length"), None),
     ("tracker", ("erver", "ervice", "ackend", "onnect", "each"), "remote"),
     ("service", ("erver", "ervice", "aemon", "ackend", "unning", "localhost", "127.0.0.1", "0.0.0", "refused", "ccessible", "ConnectionPool"), "remote"),
     ("download", ("ownload", "etch", "each", "onnect", "tatus", "ffline"), None),

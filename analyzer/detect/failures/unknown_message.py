@@ -19,6 +19,7 @@ from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.failures.message_features import pieces
 from analyzer.detect.likeness.places import put_places
 from analyzer.detect.linear import PackedRidge, read_linear, ridge_of, shares_of
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.labels import HEALTHY
 from analyzer.model.refs import SourceRef
 from analyzer.record import NamedTuple
@@ -68,6 +69,11 @@ FIRST_LEAST = 0.16
 """Score below which not even the likeliest is told: the words are of no message that is known. Of 106 such answers on logs held out
 every sixth was right, of 475 up to .25 two in five."""
 
+_OF_A_STACK = LazyRegex(
+    r"\s{0,40}(?:\S{0,60}\s)?File \"|\s{2,40}\S|\s{0,8}@ {1,12}0x[\da-f]|.{0,300}\[0x[\da-f]{4,16}\]\s*$|\s{0,8}\d{1,3} {1,4}[\w:~<>]{3,200}\("
+)
+"""Frames of stacks and the code below them, of Python and of native code: compared like the rest, and not what is shown."""
+
 _AFTERWARDS = frozenset({"cascade", "teardown"})
 
 _REPORTS = frozenset({"torchrun_worker_failed"})
@@ -84,7 +90,8 @@ def detect(view: RunView, out: FactWriter) -> None:
     if scores.max() < FIRST_LEAST:
         return
     shares = shares_of(scores)
-    refs = [SourceRef(source, line) for source, line, _ in found[-LINES_SHOWN:]]
+    said = [line for line in found if not _OF_A_STACK.match(line[2])] or found
+    refs = [SourceRef(source, line) for source, line, _ in said[-LINES_SHOWN:]]
     if HEALTHY in model.causes:
         out.put("sound", float(shares[model.causes.index(HEALTHY)]), refs)
     put_places(out, model.causes, scores, shares, 0.0, refs)

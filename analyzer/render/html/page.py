@@ -149,7 +149,8 @@ def _top(diagnosis: Diagnosis, above: Opening | None) -> str:
         )
     if above is not None:
         head = above.head[:1].upper() + above.head[1:]
-        rows.append(f"<p><b>{e(head)}</b></p><ul>{''.join(f'<li>{e(row)}</li>' for row in above.rows)}</ul>")
+        listed = "".join(f"<li>{e(row)}</li>" for row in above.rows)
+        rows.append(f"<p><b>{e(head)}</b></p>" + (f"<ul>{listed}</ul>" if listed else ""))
     return "".join(rows) + "</header>"
 
 

@@ -41,6 +41,9 @@ _WORDS = (
         "run.library",
         "torch",
     ),
+    # a Mac has neither the kernel log of Linux nor its shared memory as files, and nobody submits a job to one
+    _word(r"\bdmesg\b|/dev/shm\b|\bsacct\b|\bkubectl\b|\bdocker run\b", "run.platform", "cuda", "rocm", "ascend", "tpu", "gaudi"),
+    _word(r"\bPYTHONFAULTHANDLER\b", "run.library", "torch", "jax", "tensorflow", "paddle", "mindspore", "mxnet", "mlx", "chainer", "theano"),
     _word(r"\bCUDA|_CUDA_|_cuda_|\bnvidia-|compute-sanitizer|\bNVLink\b|libnvidia|flash-attn|--gpus all", "run.platform", "cuda"),
     _word(r"\bcuda\.|'cuda'|\"cuda", "run.platform", "cuda", "rocm"),  # torch on ROCm keeps the name of the device
     _word(
@@ -73,9 +76,13 @@ WITHOUT_SCHEDULER = frozenset({"mps"})
 _NCCL = LazyRegex(r"(?<![\w-])NCCL(?![\w_-])")
 _CUDA = LazyRegex(r"(?<![\w-])CUDA(?![\w_-])")
 _SMI = LazyRegex(r"\bnvidia-smi\b")
+_GPU = LazyRegex(r"(?<![\w-])GPU(?=s?(?![\w_-]))")
 _SPOKEN: Mapping[str, tuple[tuple[LazyRegex, str], ...]] = {
     "rocm": ((_CUDA, "HIP"), (_NCCL, "RCCL"), (_SMI, "rocm-smi")),
-    "ascend": ((_CUDA, "CANN"), (_NCCL, "HCCL"), (_SMI, "npu-smi")),
+    "ascend": ((_CUDA, "CANN"), (_NCCL, "HCCL"), (_SMI, "npu-smi"), (_GPU, "NPU")),
+    "tpu": ((_CUDA, "XLA"), (_GPU, "TPU")),
+    "gaudi": ((_GPU, "HPU"),),
+    "mps": ((_CUDA, "Metal"),),
 }
 """Platform to its own word for what a sentence says of CUDA; ids and names of variables are left alone."""
 
@@ -126,6 +133,8 @@ def localised(text: str, facts: Mapping[str, Scalar]) -> str:
 
     >>> localised("a CUDA kernel waits in NCCL", {"run.platform": "rocm"})
     'a HIP kernel waits in RCCL'
+    >>> localised("two GPUs, a GPU-hour and the CUDA context", {"run.platform": "tpu"})
+    'two TPUs, a GPU-hour and the XLA context'
     """
     own = _RENAMED.get(str(facts.get("run.platform")), {})
     for name, (instead, value) in own.items():

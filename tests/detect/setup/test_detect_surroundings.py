@@ -26,6 +26,18 @@ def told(maker):
         ("jaxlib.xla_extension.XlaRuntimeError: INTERNAL: NCCL operation failed", "jax", "cuda", "nccl"),
         ("EI0002: HCCL the wait execution of the Notify register times out", None, "ascend", "hccl"),
         ("tensorflow.python.framework.errors_impl: OP_REQUIRES failed", "tensorflow", None, None),
+        (
+            "Error allocating device buffer: There are 134M free.; (1x0x0_HBM0): while running",
+            None,
+            "tpu",
+            None,
+        ),
+        ("std::runtime_error: [METAL] Command buffer execution failed", "mlx", "mps", None),
+        ("! java.lang.NumberFormatException: Infinite or NaN", "java", None, None),
+        ("ERROR: MethodError: no method matching iterate(::Nothing)", "julia", None, None),
+        ("luajit: bad argument #1 to 'new' (out of range)", "lua", None, None),
+        ("OutOfRangeError (see above for traceback): End of sequence", "tensorflow", None, None),
+        ("cudaErrorNoDevice: no device is detected (cupy)", "chainer", "cuda", None),
         ("the script raised an exception", None, None, None),
     ],
 )
