@@ -40,3 +40,33 @@ def test_the_parts_of_a_discriminators_loss_are_its_loss():
 
     assert RunMaker().log(won).plain()["signal.gan.discriminator_won"] is True
     assert RunMaker().log(level).plain()["signal.gan.discriminator_won"] is False
+
+
+CLASSES = [1.1, 0.09, 0.04, 0.03, *[0.025] * 12]
+BACK_UP = [0.68, 0.5, 0.4, 0.33, *[0.33 + 0.02 * i for i in range(12)]]
+
+
+@pytest.mark.parametrize(
+    ("name", "opponent", "classes", "regains"),
+    [
+        ("domain_loss", BACK_UP, CLASSES, True),
+        ("loss_adv", BACK_UP, CLASSES, True),
+        (
+            "domain_loss",
+            [*BACK_UP[:8], *[0.5 + 0.1 * i for i in range(8)]],
+            CLASSES,
+            False,
+        ),  # beyond that of a guess
+        (
+            "domain_loss",
+            BACK_UP,
+            [*CLASSES[:8], *[0.1 * i for i in range(8)]],
+            False,
+        ),  # the classes are lost, too
+        ("box_loss", BACK_UP, CLASSES, None),  # nobody is meant to lose that part
+    ],
+)
+def test_a_loss_that_rises_by_the_part_of_an_opponent(name, opponent, classes, regains):
+    total = [a + b for a, b in zip(opponent, classes, strict=True)]
+    found = RunMaker().log({"loss": total, "cls_loss": classes, name: opponent}).plain()
+    assert found.get("signal.gan.opponent_regains") is regains

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, end_of
+from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
 from analyzer.detect.curve import take
 from analyzer.model.name_words import JUDGES, MAKERS, word_set, words_of
 from analyzer.model.ranked import median_of
@@ -51,8 +51,19 @@ WON_IN_BOTH = 1e-3
 """Both the part for real and the part for made samples at a thousandth: right at 99.9 %, whatever the weights of the maker."""
 
 
+_OPPONENTS = JUDGES | word_set("domain transfer adv adversarial adversary confusion dann")
+"""Words of a part of the loss by which features are made alike: who tells them apart is meant to lose, so that part may rise."""
+
+ALL_OF_IT = 0.9
+"""Nine tenths of a rise: what is left of it is the scatter of the other parts."""
+
+REGAINED = 0.1
+"""A tenth of the loss at its best: a rise that is worth asking about."""
+
+
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.gan.*``."""
+    _opponent_regains(view, out)
     judges, makers = _players(view, JUDGES, _JUDGE_LOSS), _players(view, MAKERS, _MAKER_LOSS)
     judge, maker = _first(judges), _first(makers)
     belief, halves = _belief(view), _halves(view)
@@ -77,6 +88,26 @@ def detect(view: RunView, out: FactWriter) -> None:
         verdicts.append(sure and (maker is None or _level(maker) >= BEATEN or float(maker.value.min()) < 0))
     if verdicts:
         out.put("discriminator_won", any(verdicts))
+
+
+def _opponent_regains(view: RunView, out: FactWriter) -> None:
+    """Whether all that the loss rose since its best is the part of an opponent, who ends no further from a guess than he began."""
+    whole = view.finite("loss", ROWS)
+    if whole is None:
+        return
+    for name in sorted(view.run.metrics.names):
+        part = view.finite(name, ROWS) if not _OPPONENTS.isdisjoint(words_of(name)) else None
+        if part is None or "loss" not in words_of(name) or len(part) != len(whole):
+            continue
+        low, end = int(whole.value.argmin()), slice(-ROWS, None)
+        rise, rise_of_part = (
+            float(median_of(each.value[end])) - float(each.value[low]) for each in (whole, part)
+        )
+        if (part.value > whole.value).any() or rise < REGAINED * float(whole.value[low]):
+            continue
+        regains = rise_of_part >= ALL_OF_IT * rise and float(part.value[end].max()) <= float(part.value[0])
+        out.put("opponent_regains", bool(regains), [*refs_at(part, [low]), *end_of(part)])
+        return
 
 
 def plays(view: RunView) -> bool:
