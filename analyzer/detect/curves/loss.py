@@ -46,6 +46,9 @@ ASTRONOMICAL = 1e15
 """Squared errors of prices in dollars reach 1e12, summed likelihoods of large sets 1e9; nothing sound comes near this, and
 a perplexity of this size is far above that of a guess among all words."""
 
+LAST_ROWS = 3
+"""Of three rows at the end two are no single batch."""
+
 GAIN, GIVEN_BACK = 0.1, 0.7
 """A tenth of the first level is progress worth the name; seven tenths of it lost is no swing around a trend."""
 
@@ -200,11 +203,14 @@ def gives_back(values: Values) -> bool:
 
     >>> gives_back(np.array([3.0] * 5 + [2.0] * 5 + [1.0] * 5 + [1.1] * 5 + [2.8] * 5))
     True
+    >>> gives_back(np.array([2.4, 1.5, 0.5, 0.3, 0.2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 2.9]))  # a batch, as far as one row tells
+    False
     """
     if values.size < 2 * PARTS or float(np.abs(values).max()) > 1e150:
         return False
     medians, margin = part_medians(values), uncertainty(values)
-    first, best, last = float(medians[0]), float(medians.min()), float(medians[-1])
+    first, best = float(medians[0]), float(medians.min())
+    last = min(float(medians[-1]), float(median_of(values[-LAST_ROWS:])))  # a fifth may be two rows
     gain, loss = first - best, last - best
     return gain > max(2.0 * margin, GAIN * abs(first)) and loss > max(2.0 * margin, GIVEN_BACK * gain)
 
