@@ -115,6 +115,14 @@ def is_written(facts: Mapping[str, Scalar]) -> bool:
     return facts.get("failure.seen") is True or facts.get("event.error_line.seen") is True
 
 
+def _is_faint(facts: Mapping[str, Scalar]) -> bool:
+    """Whether a line reads like an error and like none that is known, below rows that show that nothing was learned."""
+    score = facts.get("message.first_score")
+    known = isinstance(score, float) and score >= HALF
+    unlearned = facts.get("signal.progress.learned") is False and facts.get("failure.seen") is not True
+    return unlearned and not known
+
+
 def asked(leading_kind: str | None, facts: Mapping[str, Scalar]) -> Alike:
     """Which labelled runs are asked: of a failure that was written those with such words, of a course those with such numbers.
 
@@ -122,7 +130,8 @@ def asked(leading_kind: str | None, facts: Mapping[str, Scalar]) -> Alike:
         leading_kind: Symptom kind of the likeliest cause by rules; None if they name none.
         facts: Known facts of the run.
     """
-    by_words = leading_kind not in POOLED and (is_written(facts) or "likeness.first" not in facts)
+    written = is_written(facts) and not _is_faint(facts)
+    by_words = leading_kind not in POOLED and (written or "likeness.first" not in facts)
     return WORDING if by_words else NUMBERS
 
 

@@ -166,3 +166,11 @@ def test_answers_that_are_counted_now_and_then_are_those_of_an_evaluation(every,
     maker.log({"accuracy": answers}, steps=list(rows), lines=[10 * row for row in rows])
 
     assert maker.plain()["signal.answers.of_evaluations"] is of_others
+
+
+@pytest.mark.parametrize(("first", "right", "told"), [(40, 0.985, False), (1, 0.985, True), (40, 0.6, True)])
+def test_a_loss_far_above_its_answers_in_the_middle_of_a_training_is_a_sum(first, right, told):
+    losses = [66.7, 72.1, 72.9, 62.5, 64.6, 61.0, 64.4]
+    found = RunMaker().log({"loss": losses, "accuracy": [right] * 7}, first=100 * first, every=100).plain()
+
+    assert found["signal.chance.out_of_scale"] is told

@@ -209,3 +209,14 @@ def test_likeliest_causes_of_several_kinds_share_one_probability(tmp_path):
 
     assert len({finding.symptom_kind for finding in found.findings}) > 1
     assert sum(finding.probability for finding in found.findings) <= 1.0
+
+
+STANDS = "".join(f"step: {10 * n}, loss: {7.3 + 0.01 * (n * 7 % 5):.3f}, accuracy: 0.1\n" for n in range(1, 10))
+FALLS = "".join(f"step: {10 * n}, loss: {7.3 * 0.8**n:.3f}, accuracy: 0.{n}\n" for n in range(1, 10))
+
+
+@pytest.mark.parametrize(("rows", "asked"), [(STANDS, "such numbers"), (FALLS, "such words")])
+def test_a_last_line_that_reads_like_no_known_error_explains_no_course_that_stands(tmp_path, rows, asked):
+    found = diagnosed(tmp_path, f"{rows}Example: digits in 4.4328711s is Failed!\n")
+
+    assert asked in "".join(line.because for each in found.findings for line in each.evidence)

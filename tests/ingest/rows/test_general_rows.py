@@ -390,6 +390,7 @@ def test_a_log_whose_first_counter_of_epochs_is_printed_alone_says_where_it_begi
     assert [end.first_epoch for end in read_text(rows.format(13, 14)).log_ends] == [13]
     assert [end.first_epoch for end in read_text("Epoch time: 3.2 s\n" + rows.format(1, 2)).log_ends] == [1]
     assert [end.first_epoch for end in read_text("epoch 0.25: loss 0.5\n").log_ends] == [None]
+    assert [end.first_epoch for end in read_text("Starting Epoch 7:\nloss: 0.5\n").log_ends] == [7]
 
 
 def _nequip(head):

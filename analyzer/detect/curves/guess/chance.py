@@ -80,6 +80,9 @@ NEAR = 0.93
 FEW_RIGHT = 0.2
 """One answer in five after all that training: next to nothing, if there are not hundreds of classes."""
 
+NEARLY_ALL = 0.9
+"""Nine answers of ten right in the middle of a training."""
+
 LITTLE, KEPT = 0.1, 0.3
 """Less than a tenth gained, or three tenths of the gain lost again."""
 
@@ -254,7 +257,10 @@ def _poor(out: FactWriter, view: RunView) -> None:
         of_one = not _of_sequences(view)  # a whole sequence costs the sum of its places
         out.put("far_beyond", beyond and all(few) and of_one, refs)
         high = beyond or float(numbers.values[0]) >= 2 * BEYOND
-        out.put("out_of_scale", high and not all(few) and of_one, refs)
+        # whose weights know nearly all answers by now has logits in scale: such a loss is a sum over samples
+        known = max(share[0] for share in right if share is not None) >= NEARLY_ALL
+        summed = known and begins_in_the_middle(view, loss[0])
+        out.put("out_of_scale", high and not all(few) and of_one and not summed, refs)
     worse = not begins_in_the_middle(view, loss[0]) and (
         not numbers.falls()
         or numbers.fall < LITTLE * numbers.size

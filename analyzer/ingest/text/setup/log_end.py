@@ -81,7 +81,7 @@ _WITHIN = LazyRegex(
     r"^[ \t\x08]{0,8}(\d{1,9})/(\d{1,9})(?: {1,3}\[|[ \t]{0,3}━)|\][ \t]{0,2}\[[ \t]{0,6}(\d{1,9})/[ \t]{0,6}(\d{1,9})\]"
     r"|(?i:\bbatch(?:es)?)\b[ \t]{0,3}[:=\[(]{0,2}[ \t]{0,8}(\d{1,9})[ \t]{0,3}(?:/|of)[ \t]{0,8}(\d{1,9})"
 )
-_BARE_EPOCH = LazyRegex(r"(?i)^\W{0,12}epoch\W{0,3}(\d{1,6})(?![\d/.])")
+_BARE_EPOCH = LazyRegex(r"(?i)^\W{0,12}(?:start(?:ing)? |begin(?:ning)? )?epoch\W{0,3}(\d{1,6})(?![\d/.])")
 _ROUND = LazyRegex(r"\[ROUND (\d{1,7})(?:/(\d{1,7}))?\]")
 _ROUNDS = LazyRegex(r"\bnum_rounds[=:] ?(\d{1,7})\b")
 """Flower counts rounds of federated training in headings, and names their number once, in its first lines."""
