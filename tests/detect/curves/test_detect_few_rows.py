@@ -222,6 +222,15 @@ def test_a_perplexity_below_one_beside_a_loss_below_zero_is_its_exponential():
     assert above["signal.metric.impossible"] is True
 
 
+@pytest.mark.parametrize(("follows", "told"), [(True, False), (False, True)])
+def test_an_accuracy_below_zero_that_is_one_line_with_its_loss_explains_variance(follows, told):
+    losses = [0.0034, 0.0027, 0.0019, 0.0014, 0.0011, 0.0008]
+    scores = [1.0 - 780.0 * (loss if follows else losses[row % 2]) for row, loss in enumerate(losses)]
+    found = RunMaker().log({"loss": losses}).log({"eval_loss": losses, "eval_accuracy": scores}).plain()
+
+    assert found["signal.metric.impossible"] is told
+
+
 @pytest.mark.parametrize(("name", "told"), [("ppl", True), ("neg_log_perplexity", None)])
 def test_the_logarithm_of_a_perplexity_may_be_below_zero(name, told):
     assert RunMaker().log({name: [-2.5, -2.1, -1.9]}).plain().get("signal.metric.impossible") is told

@@ -211,7 +211,9 @@ def test_likeliest_causes_of_several_kinds_share_one_probability(tmp_path):
     assert sum(finding.probability for finding in found.findings) <= 1.0
 
 
-STANDS = "".join(f"step: {10 * n}, loss: {7.3 + 0.01 * (n * 7 % 5):.3f}, accuracy: 0.1\n" for n in range(1, 10))
+STANDS = "".join(
+    f"step: {10 * n}, loss: {7.3 + 0.01 * (n * 7 % 5):.3f}, accuracy: 0.1\n" for n in range(1, 10)
+)
 FALLS = "".join(f"step: {10 * n}, loss: {7.3 * 0.8**n:.3f}, accuracy: 0.{n}\n" for n in range(1, 10))
 
 

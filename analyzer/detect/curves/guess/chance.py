@@ -202,9 +202,9 @@ def _in_most_rows(pairs: list[tuple[float, float]]) -> int | None:
 
 
 def shares_of(view: RunView, name: str) -> Series | None:
-    """An accuracy as shares of one, its finite points only."""
+    """An accuracy as shares of one, its finite points only; what lies below zero, but for the -1 of no value, counts no answers."""
     series = view.finite(name)
-    if series is None:
+    if series is None or bool(((series.value < 0) & (series.value != -1.0)).any()):
         return None
     top = float(series.value.max())
     in_percent = top > 1.0 or name in view.once(small_percentages)

@@ -37,6 +37,9 @@ ABOVE_ONE, ABOVE_ROWS = 1e-5, 5
 BELOW_ZERO, STAYS_NEGATIVE = -0.1, 0.9
 """A loss without a lower bound falls through zero and stays below: a tenth, and nine of ten values from then on."""
 
+IN_A_LINE = 0.98
+"""What is left of the scatter is that of the means over batches."""
+
 FAR_BELOW_ZERO, MOSTLY_NEGATIVE = -10.0, 0.75
 """Ten below zero no rounding and no margin goes; batches of a likelihood without its norm do, and some come back above."""
 
@@ -120,7 +123,7 @@ def detect(view: RunView, out: FactWriter) -> None:
             continue
         seen = True
         known = name in view.once(small_percentages) or _of_a_loss_below_zero(view, name)
-        known = known or _of_a_guess_in_percent(view, series)
+        known = known or _of_a_guess_in_percent(view, series) or _explains_variance(view, series)
         row = None if known else _impossible(name, series)
         row = _in_neither_unit(view, name, series) if row is None else row
         if row is not None and "impossible" not in out.facts:
@@ -221,6 +224,18 @@ def _of_a_guess_in_percent(view: RunView, series: Series) -> bool:
         return False
     guessed = PERCENT * int(match[1] or match[2]) * float(np.exp(-median_of(loss.value)))
     return bool(guessed <= NEAR_GUESS * float(np.nanmedian(series.value)) <= NEAR_GUESS**2 * guessed)
+
+
+def _explains_variance(view: RunView, series: Series) -> bool:
+    """Whether a share that was below zero is one line with the loss of its rows: R2, whatever it is called."""
+    loss = view.finite("eval_loss" if read_name(series.metric).phase == "eval" else "loss")
+    if loss is None or not float(series.value.max()) <= 1.0 or series.value.min() >= 0.0:
+        return False
+    rows = align(series, loss)
+    shares, losses = series.value[rows >= 0], loss.value[rows[rows >= 0]]
+    if len(shares) < COUNTED_ROWS or not (np.ptp(shares) and np.ptp(losses)):
+        return False
+    return float(np.corrcoef(shares, losses)[0, 1]) <= -IN_A_LINE
 
 
 def _impossible(name: str, series: Series) -> int | None:
