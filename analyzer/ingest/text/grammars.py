@@ -80,7 +80,7 @@ def grammars() -> tuple[LineGrammar, ...]:
         _Late("rows.trainers.hf_summary:HfSummary", "train_loss  ", "train_runtime  ", "eval_loss  "),
         ProgressBars(),
         _LateRows("rows.trainers.megatron_lines:MegatronLines", "elapsed time per iteration (ms)", "validation loss at "),
-        _LateRows("rows.trainers.deepspeed_lines:DeepSpeedLines", ", skipped=", "SamplesPerSec="),
+        _LateRows("rows.trainers.deepspeed_lines:DeepSpeedLines", ", skipped="),
         _Late("rows.trainers.deepspeed_chat:DeepSpeedChatLines", "***** Evaluating ", "average reward score: "),
         _Late("setup.deepspeed_config:DeepSpeedConfigDump", "json = {", ":print]   "),
         _Late("rows.trainers.deepxde_lines:DeepXdeLines", *(f"{digits:02d}]    [" for digits in range(20)), "nan]   ", "inf]   "),
