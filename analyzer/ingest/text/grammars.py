@@ -77,7 +77,6 @@ def grammars() -> tuple[LineGrammar, ...]:
         _Late("setup.container_records:ContainerRecords", "Terminated", "terminated:", '"terminated": ', '"OOMKilled": '),
         _Late("failures.hook_reports:HookReports", "Detected inf/nan during batch_number="),
         HfConsole(),
-        _Late("rows.trainers.hf_summary:HfSummary", "train_loss  ", "train_runtime  ", "eval_loss  "),
         ProgressBars(),
         _LateRows("rows.trainers.megatron_lines:MegatronLines", "elapsed time per iteration (ms)", "validation loss at "),
         _LateRows("rows.trainers.deepspeed_lines:DeepSpeedLines", ", skipped="),
