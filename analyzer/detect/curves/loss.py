@@ -135,6 +135,10 @@ def means_so_far(view: RunView) -> bool:
 def _trend(out: FactWriter, view: RunView, good: Series) -> None:
     """Facts that need a fifth of a curve to compare with another."""
     values, perplexity = good.value, view.curve("perplexity")
+    logged = "loss" in view.run.metrics.names
+    if logged and perplexity is not None and len(perplexity) and perplexity.value[0] >= ASTRONOMICAL:
+        # that of a sum over tokens is so from the first row on, and says nothing where the loss came down
+        perplexity = None if values[-1] < values[0] else perplexity
     beyond = any(
         bool(median_of(curve.value[-FEW_POINTS:]) >= ASTRONOMICAL)
         for curve in (good, perplexity)

@@ -222,6 +222,20 @@ def test_a_perplexity_below_one_beside_a_loss_below_zero_is_its_exponential():
     assert above["signal.metric.impossible"] is True
 
 
+@pytest.mark.parametrize(
+    ("losses", "first", "diverged"),
+    [
+        ([86.0, 66.0, 60.0, 57.0, 55.0, 56.0, 55.0, 57.0], INF, False),  # of a sum over tokens
+        ([86.0, 66.0, 60.0, 57.0, 55.0, 90.0, 95.0, 99.0], INF, True),
+        ([8.6, 6.6, 6.0, 5.7, 5.5, 5.6, 5.5, 5.7], 5400.0, True),  # it became so
+    ],
+)
+def test_a_perplexity_that_is_infinite_from_the_first_row_on(losses, first, diverged):
+    found = RunMaker().log({"loss": losses, "perplexity": [first, *[INF] * 7]}).plain()
+
+    assert found["signal.loss.diverged"] is diverged
+
+
 @pytest.mark.parametrize(("follows", "told"), [(True, False), (False, True)])
 def test_an_accuracy_below_zero_that_is_one_line_with_its_loss_explains_variance(follows, told):
     losses = [0.0034, 0.0027, 0.0019, 0.0014, 0.0011, 0.0008]
