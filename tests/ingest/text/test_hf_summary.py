@@ -23,6 +23,8 @@ def test_a_line_of_a_home_made_table_is_left_alone():
 
 
 def test_the_end_is_told_behind_the_prefix_of_a_logger_too():
-    row = "[INFO|trainer_pt_utils.py:900] 2026-01-01 00:00:00,000 >>   train_runtime            = 0:15:00.25\n"
+    row = (
+        "[INFO|trainer_pt_utils.py:900] 2026-01-01 00:00:00,000 >>   train_runtime            = 0:15:00.25\n"
+    )
 
     assert len(read_text(row).events.of("training_completed")) == 1
