@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 
 from analyzer.ingest.masking import clean_text
-from analyzer.ingest.source_text import as_utf8
+from analyzer.ingest.source_text import ENCODED_BYTES, as_utf8, decode, encoding_of
 from analyzer.model.run import Run
 
 MAX_QUOTED_BYTES = 4 * 1024**2
@@ -35,7 +36,7 @@ class Quoter:
     def line(self, source: int, number: int) -> str:
         """One line, 1-based, safe to show; empty if it cannot be quoted. Only this line is cleaned."""
         raw = self._raw_lines(source)
-        return _shown(raw[number - 1]).strip() if raw and 0 < number <= len(raw) else ""
+        return _shown(decode(raw[number - 1])).strip() if raw and 0 < number <= len(raw) else ""
 
     def lines(self, source: int) -> QuotedLines | None:
         """All lines for a diff, or None if the file cannot be quoted."""
@@ -48,7 +49,7 @@ class Quoter:
         if not raw or not 0 < number <= len(raw):
             return []
         last = min(len(raw) - (not raw[-1]), number + reach)
-        return [(i, _shown(raw[i - 1]).rstrip()) for i in range(max(1, number - reach), last + 1)]
+        return [(i, _shown(decode(raw[i - 1])).rstrip()) for i in range(max(1, number - reach), last + 1)]
 
     def _raw_lines(self, source: int) -> list[bytes] | None:
         if source not in self._raw:
@@ -84,9 +85,12 @@ def lines_around(path: Path, number: int, reach: int) -> list[tuple[int, str]]:
         if not path.is_file():  # a pipe or a device may never end
             return []
         with path.open("rb") as stream:
-            for count, line in enumerate(islice(stream, number + reach), start=1):
+            encoding = encoding_of(stream.read(ENCODED_BYTES))
+            stream.seek(0)
+            text = TextIOWrapper(stream, encoding or "utf-8", errors="replace", newline="\n")
+            for count, line in enumerate(islice(text, number + reach), start=1):
                 if count >= number - reach:
-                    if b"\0" in line:
+                    if "\0" in line:
                         return []
                     found.append((count, _shown(line).rstrip()))
     except (OSError, ValueError):  # ValueError: no file can have this name
@@ -102,6 +106,7 @@ def last_lines(path: Path, count: int) -> list[str]:
     """The last lines of a text file of any size that hold something, safe to show; nothing if it is no text."""
     try:
         with path.open("rb") as stream:
+            encoding = encoding_of(stream.read(ENCODED_BYTES)) or "utf-8"
             size = stream.seek(0, 2)
             stream.seek(max(0, size - TAIL_BYTES))
             data = stream.read(TAIL_BYTES)
@@ -109,7 +114,9 @@ def last_lines(path: Path, count: int) -> list[str]:
         return []
     lines = data.split(b"\n")[1 if size > TAIL_BYTES else 0 :]
     full = [line for line in lines if line.strip()]
-    return [] if b"\0" in data else [_shown(line).rstrip() for line in full[-count:]]
+    if b"\0" in data:  # also what Windows writes in two bytes a letter: a tail of it may begin within one
+        return []
+    return [_shown(line.decode(encoding, "replace")).rstrip() for line in full[-count:]]
 
 
 def quoted_lines(data: bytes) -> QuotedLines:
@@ -128,7 +135,7 @@ def quoted_lines(data: bytes) -> QuotedLines:
     for number, (line, end) in enumerate(zip(raw, ends, strict=True)):
         if end and line.endswith(b"\r"):
             line, end = line[:-1], b"\r\n"  # noqa: PLW2901
-        text = _shown(line)
+        text = _shown(decode(line))
         if text.encode("utf-8", errors="replace") != line:
             altered.add(number)
         shown.append(text + end.decode("ascii"))
@@ -137,8 +144,8 @@ def quoted_lines(data: bytes) -> QuotedLines:
     return lines
 
 
-def _shown(line: bytes) -> str:
-    return clean_text(_last_state(line.decode("utf-8", errors="replace")))
+def _shown(line: str) -> str:
+    return clean_text(_last_state(line))
 
 
 def _last_state(line: str) -> str:

@@ -91,17 +91,17 @@ def as_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Chunks of a text as UTF-8, without byte-order mark, whatever encoding its beginning says; other damage stays."""
     decoder: codecs.IncrementalDecoder | None = None
     for number, chunk in enumerate(chunks):
-        if number == 0 and (encoding := _encoding_of(chunk)):
+        if number == 0 and (encoding := encoding_of(chunk)):
             decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
         yield decoder.decode(chunk).encode("utf-8", "replace") if decoder else chunk
 
 
 def decode(data: bytes | bytearray) -> str:
     """Bytes of a whole text as text, or of a line; damage becomes U+FFFD."""
-    return data.decode(_encoding_of(data) or "utf-8", errors="replace")
+    return data.decode(encoding_of(data) or "utf-8", errors="replace")
 
 
-def _encoding_of(head: bytes | bytearray) -> str:
+def encoding_of(head: bytes | bytearray) -> str:
     """The encoding by a byte-order mark (PowerShell writes UTF-16), or GBK in which Chinese Windows writes; empty if none shows."""
     marked = next((encoding for mark, encoding in _MARKED if head.startswith(mark)), "")
     return marked or ("gb18030" if _is_gbk(head[:ENCODED_BYTES]) else "")

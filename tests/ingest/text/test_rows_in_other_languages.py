@@ -4,7 +4,7 @@ import pytest
 from log_reading import points, read_text
 
 import analyzer
-from analyzer.ingest.quote import Quoter
+from analyzer.ingest.quote import Quoter, last_lines, lines_around
 from analyzer.ingest.text.rows.learned.line_masks import in_english, may_be_foreign
 from analyzer.ingest.text.rows.learned.templates import MAX_BARREN, TemplateRows
 from analyzer.ingest.text.text_layer import read_blocks
@@ -91,7 +91,10 @@ def test_chinese_of_windows_is_read_as_gbk(tmp_path):
     (tmp_path / "train.log").write_bytes("".join(rows).encode("gbk"))
     run = analyzer.load(tmp_path)
     assert len(run.metrics.series("loss")) == 11
-    assert Quoter(run).line(0, 2) == "当前批次:2/90 | 当前轮次:0/5 | 损失值:2.7778 | 准确率:10.00%"
+    shown = "当前批次:2/90 | 当前轮次:0/5 | 损失值:2.7778 | 准确率:10.00%"
+    assert Quoter(run).line(0, 2) == shown
+    assert lines_around(tmp_path / "train.log", 2, 0) == [(2, shown)]
+    assert last_lines(tmp_path / "train.log", 10)[0] == shown
 
 
 @pytest.mark.parametrize(
