@@ -131,7 +131,7 @@ def _answers_nearly_all(facts: Mapping[str, Scalar]) -> bool:
 
 
 def _zero_is_ordinary(facts: Mapping[str, Scalar]) -> bool:
-    """Policy losses are 0 where all advantages are; a gradient, or held-out answers that get better, show it is not the loss."""
+    """Policy losses are 0 where all advantages are; a gradient, or held-out answers that get better or are all right, show it is not the loss."""
     gained = facts.get("signal.generalisation.accuracy_gained", 0.0)
     answers = (
         facts.get("signal.generalisation.score_kept") is True
@@ -141,6 +141,7 @@ def _zero_is_ordinary(facts: Mapping[str, Scalar]) -> bool:
     return (
         facts.get("run.rl") is True
         or facts.get("signal.loss_zero.with_finite_grad") is True
+        or facts.get("signal.exact.zero_and_right") is True
         or (answers and facts.get("signal.loss_zero.share") == 1.0)
     )
 

@@ -213,3 +213,11 @@ def test_an_overlap_that_runs_on_from_batch_to_batch_is_no_gain_on_held_out_data
 
     assert by_epoch(losses, eval_loss=held_out, val_mean_iou=runs_on)["signal.gap.score_gained"] is False
     assert by_epoch(losses, eval_loss=held_out, val_mean_iou=scatters)["signal.gap.score_gained"] is True
+
+
+@pytest.mark.parametrize(("right", "told"), [([1.0], True), ([98.5, 100.0], True), ([0.5], False)])
+def test_a_loss_of_zero_beside_held_out_answers_that_are_all_right_is_told(right, told):
+    zeros = [0.0031, *[0.0] * 9]
+    found = by_epoch(zeros, eval_accuracy=[*[float("nan")] * (10 - len(right)), *right])
+
+    assert found["signal.exact.zero_and_right"] is told

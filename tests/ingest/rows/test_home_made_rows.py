@@ -319,3 +319,29 @@ def test_what_a_loss_differs_by_is_no_loss(spelling):
     )
 
     assert [value for _, value in points(read_text(text), "loss")] == [2 - n / 8 for n in range(1, 6)]
+
+
+@pytest.mark.parametrize(
+    ("row", "kinds"),
+    [
+        # the part found of no boxes is 0/0, also where the row was cut off ahead of their number
+        (
+            "Region 94 Avg IOU: -nan, Class: -nan, Obj: -nan, No Obj: 0.5, .5R: -nan, .75R: -nan,",
+            ["labelled_objects_none"],
+        ),
+        ("Region 94 Avg IOU: nan, Class: nan, Obj: nan, No Obj: nan, .5R: 0.000000, .75R: 0.000000,", []),
+    ],
+)
+def test_a_row_of_darknet_that_was_cut_off_tells_that_it_held_no_object(row, kinds):
+    told = [event.kind for event in read_text(row + "\n").events]
+
+    assert [kind for kind in told if kind.startswith("labelled")] == kinds
+
+
+def test_the_objectness_of_darknet_is_no_loss_of_objects():
+    rows = (
+        "Region 94 Avg IOU: 0.25, Class: 0.5, Obj: 0.125, No Obj: 0.5, .5R: 0.25, .75R: 0.0,  count: 4\n" * 3
+    )
+
+    assert points(read_text(rows), "obj") == []
+    assert [value for _, value in points(read_text(rows), "obj_confidence")] == [0.125] * 3

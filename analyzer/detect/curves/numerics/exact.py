@@ -328,6 +328,10 @@ def _zeros(out: FactWriter, view: RunView) -> None:
             refs_at(points.series, rows) or refs_at(points.series, [0]),
         )
         out.put("loss_zero_at_end", bool(zero[-ROWS:].all()), refs_at(points.series, [len(zero) - 1]))
+        scored = view.finite("eval_accuracy")
+        if scored is not None and len(scored):
+            whole = 100.0 if float(scored.value.max()) > 1.5 else 1.0
+            out.put("zero_and_right", bool(zero[-1] and scored.value[-1] == whole), end_of(scored))
     held_out = view.curve("eval_loss")
     if held_out is not None and len(held_out) > ROWS:
         before = float(median_of(held_out.value[-1 - ROWS : -1]))

@@ -31,6 +31,8 @@ _SCALED = LazyRegex(r"(?<![\w.])(\d{1,9}(?:\.\d{1,3})?)(k?)it/(\d{1,9}(?:\.\d{1,
 """The counter of a bar that tells thousands."""
 _RECALLED = LazyRegex(r"(?<= )\.(\d{1,2})R(?=: )")
 """The share of boxes that Darknet found at an overlap: ``.5R: 0.25``."""
+_OBJECTNESS = LazyRegex(r"(?<= )Obj(?=: -?[\w.+]{1,20}, No Obj: )")
+"""The mean output where an object is, which training raises; elsewhere a loss of objects is called so."""
 _RANGE = LazyRegex(
     rf"\b([A-Za-z][\w.-]{{1,40}})\s{{0,9}}[:=]\s{{0,4}}({_NUMBER}) {{1,3}}- {{1,3}}({_NUMBER}) \((?:ave|avg|mean)[:=]? {{0,4}}({_NUMBER})\)"
 )
@@ -101,6 +103,7 @@ def plain_of_programs(text: str) -> str:
     text = _CURRENT.sub("eval metric, ", text) if "cur metric" in text else text
     text = _REPORTED.sub(r"round: \1, val accuracy: \2", _FAILED.sub("bit_fail: ", text))
     text = _RECALLED.sub(r"R_\1", _MATCHED.sub(r"cmc\1: ", text))
+    text = _OBJECTNESS.sub("Obj_confidence", text)
     text = _RANGE.sub(r"\1: \4, min_\1: \2, max_\1: \3", text)
     text = _IN_ROUNDS.sub(_of_rounds, text)
     text = _CHAINED.sub(r".\1", _OF_PHASE.sub(_of_a_phase, text))
