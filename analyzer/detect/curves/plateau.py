@@ -27,6 +27,9 @@ EVEN_GUESS = 0.005
 """Relative distance of an accuracy from 1/C at which C classes of one size explain it: test sets are cut to equal classes,
 and three digits are printed."""
 
+USUAL = (2, 3, 4, 5, 10, 20, 100, 1000)
+"""Numbers of classes that are tried first where a level, or loss and accuracy together, name one."""
+
 EVEN_CLASSES = (*range(3, 11), 20, 50, 100, 200, 1000)
 """Numbers of classes that test sets of equal classes have. Of two classes one half is not the share of a majority."""
 
@@ -225,7 +228,7 @@ def _level(out: FactWriter, view: RunView, curve: Series) -> None:
         steady = float(np.ptp(held_out.value)) <= AGREES * abs(float(median_of(held_out.value)))
         near = abs(float(median_of(held_out.value)) - float(median_of(values))) <= 2 * AGREES * abs(first)
         level = float(median_of(held_out.value))
-        usual = any(abs(level - math.log(c)) <= AGREES * math.log(c) for c in (2, 3, 4, 5, 10, 20, 100, 1000))
+        usual = any(abs(level - math.log(c)) <= AGREES * math.log(c) for c in USUAL)
         shown = refs_at(held_out, [0, len(held_out) - 1])
         out.put("eval_still", steady, shown)
         out.put("eval_constant", _all_equal(held_out), shown)

@@ -13,7 +13,7 @@ from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import align
 from analyzer.detect.curves.guess.certainty import clipped_cost, is_total
 from analyzer.detect.curves.numerics.metric_values import small_percentages
-from analyzer.detect.curves.plateau import classes
+from analyzer.detect.curves.plateau import USUAL, classes
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.span import begins_in_the_middle, long_enough
 from analyzer.model.arrays import Values
@@ -37,9 +37,6 @@ AGREES = 0.03
 
 EXACT = 0.0005
 """Relative distance from ln(C) of a loss that is one answer for all: a C that it names so closely is no neighbour's."""
-
-USUAL = (2, 3, 4, 5, 10, 20, 100, 1000)
-"""Numbers of classes that are tried first where loss and accuracy together name one."""
 
 USUAL_AGREES = 0.05
 """The same for these: heads of transformers begin at 2.4 where ten classes are, and a mean over a first epoch ends below; eleven are rare."""
