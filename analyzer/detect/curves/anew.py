@@ -51,6 +51,9 @@ OF_THE_FIRST_WAY = 0.3
 """Share of what the first rows gained that the same number of rows after the leap gains: a lower rate learns more slowly, and a
 model that broke stands at the level of a guess, which is near the first loss as well."""
 
+HALF = 0.5
+"""Half of the loss at which a counter began again is more than batches differ by, and what has run away gives back nothing."""
+
 ABOVE = 2.0
 """The rows after the leap are twice what stood before it, or else nothing was lost."""
 
@@ -105,6 +108,17 @@ def epochs_began_anew(view: RunView, leap: SourceRef) -> bool:
         return False
     at = np.flatnonzero(epochs.line == leap.line)
     return bool(at.size and at[0] > 0 and epochs.value[at[0]] <= epochs.value[0] < epochs.value[at[0] - 1])
+
+
+def learns_since_counter_began(series: Series) -> bool:
+    """Whether the steps count from their first number again, at the highest loss since, half of which is gone: a job that learns."""
+    if not has_steps(series):
+        return False
+    falls = np.flatnonzero((np.diff(series.step) < 0) & (series.step[1:] == series.step.min())) + 1
+    since = series.value[falls[-1] :] if falls.size else series.value[:0]
+    if since.size <= 2 * ROWS:
+        return False
+    return bool(since[0] == since.max() and 0 < float(median_of(since[-ROWS:])) <= HALF * since[0])
 
 
 def _pushed(view: RunView, series: Series, row: int) -> bool:

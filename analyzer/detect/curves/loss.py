@@ -11,6 +11,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import has_steps
+from analyzer.detect.curves.anew import learns_since_counter_began
 from analyzer.detect.curves.numerics.bad_points import grow_from_row_to_row, loss_points
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.curves.progress import scored_best_at_end
@@ -156,7 +157,7 @@ def _trend(out: FactWriter, view: RunView, good: Series) -> None:
     out.put("level", last, refs)
     if first > 0:
         out.put("change_ratio", last / first, refs)
-    out.put("gives_back", gives_back(values), refs)
+    out.put("gives_back", gives_back(values) and not learns_since_counter_began(good), refs)
     # Points that go one way one by one are no scatter, however far apart they are.
     down, up = (0.0 if steadily_falls(sign * values) else margin for sign in (1, -1))
     out.put("falls", last < first - max(down, 0.01 * abs(first)), refs)

@@ -10,7 +10,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, ends_of, refs_at
 from analyzer.detect.curve import from_first_count, take
-from analyzer.detect.curves.anew import began_anew, epochs_began_anew
+from analyzer.detect.curves.anew import began_anew, epochs_began_anew, learns_since_counter_began
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.numerics.bad_points import grow_from_row_to_row, loss_points
 from analyzer.detect.curves.score_gains import (
@@ -317,15 +317,15 @@ def _breaks(
         out.put("wild_rows", int(wild.size), refs_at(series, [int(row) for row in wild]) or refs)
         if wild.size:
             out.put("wild_value", float(values[wild].max()), refs_at(series, [int(row) for row in wild]))
-    if numbers.last > 0:
-        out.put("first_over_last", float(values[:2].max()) / numbers.last, refs)
+    out.put("first_over_last", float(values[:2].max()) / numbers.last if numbers.last > 0 else None, refs)
     best = [*refs, *refs_at(series, [numbers.best_row])]
     out.put("turned", _turned(values) and not gains_since_best, best)
     if values.size >= ROSE_POINTS and numbers.best > 0:
         rise = numbers.last - numbers.best
         beyond = numbers.climbs or rise > max(2 * numbers.margin, ROSE_OF_GAIN * numbers.gain)
-        stays = _stays(values, ROSE * numbers.best) and not numbers.steady and not gains_since_best
-        out.put("rose_and_stays", beyond and numbers.last >= ROSE * numbers.best and stays, best)
+        stays = _stays(values, ROSE * numbers.best) and numbers.last >= ROSE * numbers.best
+        learns = numbers.steady or gains_since_best or learns_since_counter_began(series)
+        out.put("rose_and_stays", beyond and stays and not learns, best)
         out.put("last_over_best", numbers.last / numbers.best, best)
     before = min(float(median_of(values[:-1])), float(median_of(values[-1 - LATELY : -1])))
     top = float(values[:-1].max())

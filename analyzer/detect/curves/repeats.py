@@ -40,11 +40,15 @@ def detect(view: RunView, out: FactWriter) -> None:
 
 
 def _trouble(part: Series) -> int | None:
-    """Index of the first loss that is not finite, else of the highest spike that did not come back."""
+    """Index of the first loss that is not finite, else of the highest spike that did not come back.
+
+    A spike at a step that the launch has passed already lies in another pass or job: its counter began again.
+    """
     bad = np.flatnonzero(~np.isfinite(part.value))
     if bad.size:
         return int(bad[0])
-    spikes = [spike for spike in walk(part.value) if spike.back is None]
+    furthest = np.maximum.accumulate(part.step)
+    spikes = [s for s in walk(part.value) if s.back is None and part.step[s.row] == furthest[s.row]]
     return spikes[0].row if spikes else None
 
 

@@ -114,3 +114,15 @@ def test_what_was_lost_between_two_evaluations_shows_in_the_rows_between_them():
     run.log({"eval_loss": [0.9, 0.4, 0.95, 0.35, 0.2]}, first=3, every=4)
 
     assert run.plain()["signal.gap.back_at_first"] is True
+
+
+def test_jobs_one_below_the_other_do_not_run_away_where_the_last_one_learns():
+    first = [90.0, 52.0, 33.0, 25.0, 19.0, 15.0, 12.0, 9.0, 8.0, 7.5, 7.0, 6.5]
+    steps = [*range(1, 13), *range(1, 11)]
+    learns = [84.0, 80.0, 69.0, 61.0, 50.0, 41.0, 36.0, 33.0, 31.0, 30.0]
+    stands = [84.0, 80.0, 83.0, 82.0, 79.0, 83.0, 81.0, 80.0, 82.0, 81.0]
+    others = (RunMaker().log({"loss": [*first, *last]}, steps=steps).plain() for last in (learns, stands))
+    again, broke = (found.get("signal.progress.rose_and_stays") for found in others)
+
+    assert again is not True
+    assert broke is True

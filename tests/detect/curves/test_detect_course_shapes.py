@@ -271,6 +271,19 @@ def test_a_break_at_the_same_step_in_every_launch():
     assert facts["signal.repeat.step"] == 91
 
 
+@pytest.mark.parametrize(("first", "told"), [(1, None), (41, True)])
+def test_another_job_that_begins_at_its_first_step_with_a_high_loss_is_no_break_at_that_step(first, told):
+    """Jobs one below the other whose loss begins high: the step of the counter is that of another job."""
+    broken = [*falling(80), *[90.0] * 40]
+    maker = RunMaker()
+    for attempt in range(2):
+        path = f"job{attempt}.log"
+        steps = list(range(41, 161)) if first != 1 else [*range(81, 161), *range(1, 41)]
+        maker.attempt(path, 1000.0 * attempt).log({"loss": broken}, path=path, steps=steps)
+
+    assert maker.plain().get("signal.repeat.same_step") is told
+
+
 def test_a_launch_that_passes_the_step_refutes_it():
     maker = RunMaker().attempt("a.log", 0.0).log({"loss": [*falling(90), NAN, NAN]}, path="a.log")
     maker.attempt("b.log", 1000.0).log({"loss": falling(200)[40:]}, path="b.log", first=41)
