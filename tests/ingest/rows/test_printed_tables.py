@@ -328,3 +328,27 @@ def test_a_row_that_is_marked_as_held_out_is_an_evaluation():
 
     assert points(run, "loss") == [(1, 0.9), (2, 0.8), (4, 0.7)]
     assert points(run, "eval_loss") == [(8, 0.3), (16, 0.2)]
+
+
+GROUPED = (
+    "               |------- VALID --------|------- TRAIN --------|---------|\n"
+    "{}  | loss   top-1         | loss   top-1         | time    |\n-------------------------\n"
+    "2.0     1.0    | 0.500  50.25         | 0.750  70.25         |  0 hr 28 min\n"
+    "4.0     2.0    | 0.250  60.25         | 0.500  80.25         |  0 hr 56 min\n"
+)
+
+
+@pytest.mark.parametrize("counters", ["iter    epoch", "lr    epoch"])
+def test_columns_of_the_same_names_are_called_by_the_group_above_them(counters):
+    run = read_text(GROUPED.format(counters) * 2)
+    at = (2, 4) if counters.startswith("iter") else (None, None)
+
+    assert points(run, "eval_loss") == list(zip(at, (0.5, 0.25), strict=True)) * 2
+    assert points(run, "loss") == list(zip(at, (0.75, 0.5), strict=True)) * 2
+    assert points(run, "accuracy") == list(zip(at, (70.25, 80.25), strict=True)) * 2
+
+
+def test_groups_that_are_no_phases_tell_no_training():
+    run = read_text(GROUPED.format("iter    epoch").replace("VALID", "LEFT-").replace("TRAIN", "RIGHT"))
+
+    assert not {"eval_loss"} & set(run.metrics.raw_names)

@@ -28,6 +28,7 @@ from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.text.rows.tables.grouped_heads import ALIKE, grouped
 from analyzer.ingest.text.rows.tables.table_frames import names_in, parted, unframed, with_phases
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity, word_set
@@ -139,7 +140,7 @@ class PrintedTables:
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        head = find_head(line.text) or _second_line(line)
+        head = _second_line(line) or find_head(line.text)
         if head is None:
             return False
         if head.classes:
@@ -165,11 +166,15 @@ class PrintedTables:
 
     def wants(self, text: str) -> bool:
         """See ``Curious.wants``."""
-        return find_head(text) is not None or _SECOND.search(text) is not None
+        return _may_head(text)
 
     def finish(self, log: LogState) -> None:
         """Say how much was read by this reader."""
         self._read.tell(log)
+
+
+def _may_head(text: str) -> bool:
+    return bool(find_head(text) or _SECOND.search(text) or ALIKE.search(text))
 
 
 def find_head(text: str) -> Head | None:
@@ -257,8 +262,8 @@ def _is_columned(text: str) -> bool:
 
 def _total_of_parts(names: tuple[str, ...]) -> list[str]:
     """The column of the total loss, where the first two count epochs and batches and others stand before it: ``Epoch Batch box conf total``."""
-    counted = len(names) > 2 and names[0] in _EPOCHS and names[1] in _STEPS
-    return ["total"] if counted and "total" in names[2 + PARTS_OF_TOTAL :] else []
+    is_counted = len(names) > 2 and names[0] in _EPOCHS and names[1] in _STEPS
+    return ["total"] if is_counted and "total" in names[2 + PARTS_OF_TOTAL :] else []
 
 
 def _optimised(names: tuple[str, ...]) -> list[str]:
@@ -278,9 +283,13 @@ PARTS_OF_TOTAL = 2
 
 def _second_line(line: LogLine) -> Head | None:
     """The columns of a head in two lines, of which a line is the second."""
+    above = line.before().rstrip("\r\n").rpartition("\n")[2]
+    if ALIKE.search(line.text):
+        names, spans = grouped(above, line.text)
+        known = not _COUNTERS.isdisjoint(names) and any(map(_is_measured, names))
+        return Head(names, spans) if known else None
     if _SECOND.search(line.text) is None:
         return None
-    above = line.before().rstrip("\r\n").rpartition("\n")[2]
     parts = _BETWEEN if "|" in line.text else _WORDS
     first, second = (list(parts.finditer(half.strip().strip("|"))) for half in (above, line.text))
     # MATLAB leaves the cell below a counter empty, and writes "Mini-batch" above "Loss".
@@ -313,8 +322,7 @@ def _is_measured(name: str) -> bool:
     return reading.quantity in _MEASURED and not reading.setting
 
 
-_Rows = list["tuple[dict[str, str], LogLine, int | None] | None"]
-"""Rows that wait until there are enough; None for one that was written."""
+_Rows = list["tuple[dict[str, str], LogLine, int | None] | None"]  # waiting; None for one that was written
 
 
 class _Table(WritesAtOnce):
@@ -352,7 +360,7 @@ class _Table(WritesAtOnce):
             return Fed.PASSED
         self._others += 1
         lost = self._others > MAX_OTHER_LINES or (self._head.at_once and not self._rows)
-        return Fed.PASSED | Fed.ENDED if lost or find_head(text) is not None else Fed.PASSED
+        return Fed.PASSED | Fed.ENDED if lost or _may_head(text) else Fed.PASSED
 
     def _with_points(self, text: str) -> str:
         """A row whose numbers have decimal commas, as a table keeps them once one of its numbers can be nothing else."""
@@ -372,8 +380,8 @@ class _Table(WritesAtOnce):
                 ":" in found[-1] or found[-1] == "h" or _MARK.match(found[-1])
             ):
                 found.pop()  # how long it took, or a mark, which the head does not name
-        if len(found) != len(names) and "|" in text:
-            found = [cell.strip() for cell in text.strip().strip("|").split("|")]  # "0h  1m  5s" is one cell
+        if len(found) != len(names) and "|" in text:  # "0h  1m  5s" is one cell
+            found = [cell.strip() for cell in text.strip().strip("|").split("|")]
         cells = dict(zip(names, found, strict=True)) if len(found) == len(names) else self._below(text)
         if cells is None:
             return None
@@ -487,6 +495,6 @@ def _running(epoch: int | None, cell: str, step: int | None) -> int | None:
 def _count(name: str, cell: str) -> int | None:
     """What a counter shows; only epochs may be broken, as "0.5" of one."""
     match = _COUNT.match(cell.strip(_ABOUT).lower())
-    if match is None or (match["rest"] and name not in _EPOCHS):
-        return None
+    if match is None or ((match["rest"] or "").strip(".0") and name not in _EPOCHS):
+        return None  # a frame shows whole numbers as "20.0"
     return int(match["at"])
