@@ -306,3 +306,27 @@ def test_the_table_of_a_coco_evaluation_is_a_row_of_held_out_data():
     assert points(run, "val/map50_95") == [(10, 0.25)]
     assert points(run, "val/map50") == [(10, 0.5)]
     assert not [name for name in run.metrics.names if "75" in name]
+
+
+def test_outputs_of_caffe_without_blanks_are_those_with_them():
+    run = read_text(
+        "Iteration 40(1.5 iter/s,13.0s/20 iters),loss=2.5\n   Train net output #0:top_accuracy=1\n"
+        "   Train net output #1:loss_x=2.25(*1 = 2.25 loss)\n   Test net output #1:loss=2.75(*1 = 2.75 loss)\n"
+    )
+
+    assert points(run, "top_accuracy") == [(40, 1.0)]
+    assert points(run, "loss_x") == [(40, 2.25)]
+    assert points(run, "eval_loss") == [(40, 2.75)]
+
+
+def test_a_mean_of_nothing_is_no_value_and_one_of_something_that_is_nan_is():
+    row = "Region {} Avg IOU: {}, Class: {}, Obj: {}, No Obj: {}, .5R: -nan, .75R: -nan,  count: {}\n"
+    found = row.format(9, 0.5, 0.25, 0.125, 0.75, 4).replace("-nan", "0.5")
+    none = row.format(8, "-nan", "-nan", "-nan", 0.5, 0)
+    for rows in ((found + none) * 3, (found + none) * 90):
+        run = read_text(rows)
+        assert {value for _, value in points(run, "avg_iou")} == {0.5}
+        assert {value for _, value in points(run, "no_obj")} == {0.5, 0.75}
+
+    broken = read_text((found + none) * 40 + row.format(8, "-nan", "-nan", "-nan", 0.5, 2) * 40)
+    assert [value for _, value in points(broken, "avg_iou")] == [0.5] * 40 + ["nan"] * 40

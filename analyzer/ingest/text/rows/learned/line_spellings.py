@@ -40,7 +40,7 @@ _TENSOR = LazyRegex(
 _SHOWN = LazyRegex(rf"<tf\.(?:Tensor|Variable)[ :][^<>\r\n]{{1,120}}\bnumpy=\[?({NUMBER})\]?>")
 """What TensorFlow shows of a tensor: ``<tf.Tensor: shape=(), dtype=float32, numpy=0.5>``."""
 _LISTED = LazyRegex(
-    rf"(?:(?P<quote>['\"]) ?|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}}?)(?(quote)[ :=#]{{0,3}}['\"]), ?(?={NUMBER})"
+    rf"(?:(?P<quote>['\"]) ?|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}}?)(?(quote)[ :=#]{{0,9}}['\"]), ?(?={NUMBER})"
 )
 _ESCAPED = LazyRegex(r"(?<=['\"])(?:\\[tn]|\s){1,6}|(?<=\w)(?:\\[tn]|\s){1,6}(?=['\"])")
 """Tabs and blanks at an end of a name, as Python 2 shows what was printed: ``('Episode #', 5, '\\\\treward', 0.5)``."""

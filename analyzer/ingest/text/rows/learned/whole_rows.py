@@ -38,6 +38,8 @@ _CLOCKS = rb"(?:\d{4}[-/]\d\d[-/]\d\d[ T_])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _PADDING = re.compile(rb"(?:\\ ){2}|^\\ |\\ $")
 _BAR = LazyRegex(PLAIN_BAR.decode())
 _BEHIND_BAR = "\1"
+_OF_NONE = LazyRegex(r"\bcount ?[:=] ?0(?![\d.])")
+"""What says that the NaN of a row are means of nothing; the like of it with another count has values that are NaN."""
 
 
 class Wording(NamedTuple):
@@ -50,8 +52,8 @@ class Wording(NamedTuple):
 
 
 def wording_of(line: LogLine) -> Wording | None:
-    """A row in parts; None if it is too long, or holds several times before its message."""
-    if len(line.raw) > MAX_ROW_CHARACTERS:
+    """A row in parts; None if it is too long, holds several times before its message, or means of nothing."""
+    if len(line.raw) > MAX_ROW_CHARACTERS or ("nan" in line.raw and _OF_NONE.search(line.raw)):
         return None
     bar = _BAR.match(line.raw) if "%|" in line.raw else None
     whole = line.raw[bar.end() :] if bar else line.raw

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import LogLine
 from analyzer.ingest.text.rows.forms.row_forms import with_unit
@@ -145,6 +147,7 @@ class WordedRow:
     phased: bool  # a name, or a word before them, says whether it is about training or held-out data
     told: bool  # a name with a sign tells something else than speed and memory
     part: str = ""  # which part of the data held out its words say that it is about
+    count: int = -1  # the number of what its values are means of, -1 if it tells none
 
 
 @dataclass(slots=True)
@@ -290,7 +293,8 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     values = _with_asides(piece, first, place, values)
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
     sure, part = known and not wordy, part_told(piece, ahead) if phased else ""
-    return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told, part)
+    count = next((found.slot + first for found in found_all if found.signed and found.name == "count"), -1)
+    return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told, part, count)
 
 
 def _is_held_out(piece: str, ahead: str, names: list[str]) -> bool:
@@ -471,9 +475,10 @@ MAX_DIGITS = 15
 def read_values(row: WordedRow, numbers: list[str]) -> dict[str, float]:
     """The values of a row by name, in the units that their names have here."""
     found: dict[str, float] = {}
+    of_none = row.count >= 0 and counted(numbers[row.count]) == "0"  # of which every mean is NaN
     for slot, name, unit, over in row.values:
         number = parse_number(numbers[slot].rstrip("x"))
-        if number is None:
+        if number is None or (of_none and isnan(number)):
             continue
         number = float("nan") if abs(number) == 2.0**63 else number  # what a NaN becomes as an integer
         if over >= 0:
