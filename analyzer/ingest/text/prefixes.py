@@ -53,6 +53,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("[", rf"\[{_DATE}\] \[\s*{_LEVEL}\s*\] (?:\[(?P<logger>[^\]\s]{{1,120}})\] ?)?(?:\[Rank (?P<rank>-?\d{{1,6}})\] )?"),
     # kur, sockeye: [INFO 2026-01-01 00:00:00,000 kur.model.executor:175] message, [INFO:sockeye.training] message
     ("[", rf"\[{_LEVEL}[: ](?:{_DATE} )?(?P<logger>[\w.]{{1,80}}(?::\d{{1,6}})?)\] ?"),
+    # monobeast: [INFO:7 train:90 2026-01-01 00:00:00,000] message
+    ("[", rf"\[{_LEVEL}:\d{{1,9}} (?P<logger>[\w.]{{1,80}}:\d{{1,6}}) {_DATE}\] ?"),
     # Hydra: [date time,ms][logger][INFO] - message
     ("[", rf"\[{_DATE}\]\[(?P<logger>[\w.]{{1,80}})\]\[{_LEVEL}\] - "),
     # Rust's env_logger: [2026-01-01T00:00:00Z INFO  crate::module] message

@@ -263,3 +263,21 @@ def test_training_beside_an_evaluation_is_its_course_where_no_steps_are_told():
     assert points(read_text(epochs), "loss") == IN_EPOCHS
     assert points(read_text(epochs), "eval_loss") == [(None, 1.5)] * 3
     assert points(read_text(steps + epochs), "loss") == [(9, 2.5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "told"),
+    [
+        (lines("[INFO:7 train:90 2026-01-02 03:04:0{n},000] After {n}00 frames: @ 9.5 fps Stats:\n{{'loss_0': {v}, 'loss_1': 0.75}}"), "loss_0", [(100, 0.5), (200, 0.25), (300, 0.125)]),
+        (lines("After {n} days the loss is far away"), "loss", []),
+        (lines("  Fit:   0%|          | 0/9 [00:00<?, ?batch/s]Epoch {n} done in 9.5s - Train Loss: {v} | Val Loss: 0.75"), "loss", IN_EPOCHS),
+        (lines("Fit:   0%|          | 0/9 [00:00<?, ?it/s]Loading weights of step {n}"), "loss", []),
+        (lines("step {n} loss 0.75\nnear_det -{v}, far_det -9.5, ll -2.5"), "near_det", [(1, -0.5), (2, -0.25), (3, -0.125)]),
+        (lines("step {n} loss 0.75\nwe saw -{v}, and then -9.5, too -2.5 days"), "we_saw", []),
+        (lines("[Step {n}/90] Train {v} | Val~25% 0.75"), "val", [(1, 0.75), (2, 0.75), (3, 0.75)]),
+        (lines("Epoch {n} -- Training Accuracy -1234567{n}.00%"), "accuracy", [(None, -12345671.0), (None, -12345672.0), (None, -12345673.0)]),
+        (lines("Epoch {n} -- Training Accuracy -1.00%"), "accuracy", []),
+    ],
+)  # fmt: skip
+def test_rows_behind_other_writers_and_of_odd_numbers(text, name, told):
+    assert points(read_text(text), name) == told

@@ -352,3 +352,22 @@ def test_groups_that_are_no_phases_tell_no_training():
     run = read_text(GROUPED.format("iter    epoch").replace("VALID", "LEFT-").replace("TRAIN", "RIGHT"))
 
     assert not {"eval_loss"} & set(run.metrics.raw_names)
+
+
+def test_a_head_of_names_of_code_may_be_followed_by_a_remark():
+    head = "step rmse_val rmse_trn rmse_x_val rmse_x_trn rmse_y_val lr\n"
+    rows = "".join(f"{at}00 0.5 {at}e-01 0.5 0.5 0.25 1.0e-03\n" for at in (3, 2, 1)[::-1])
+    run = read_text(head + "columns without data print nan\n...\n" + rows)
+    prose = read_text("step train_loss of the step 3 and val_loss\nhe said\n100 2 3 4 5 6 7 8\n")
+
+    assert points(run, "rmse_trn") == [(100, 0.1), (200, 0.2), (300, 0.3)]
+    assert not prose.metrics.raw_names
+
+
+def test_a_framed_table_of_episodes_without_a_counter_is_a_course():
+    row = "| {0}.5 | 49.25 | 24000 |\n"
+    text = "| episode_reward_mean | episode_len_mean | timesteps_this_iter |\n|-----|-----|-----|\n"
+    three, two = ("".join(row.format(at) for at in range(n)) for n in (3, 2))
+
+    assert points(read_text(text + three), "reward_mean") == [(None, 0.5), (None, 1.5), (None, 2.5)]
+    assert not read_text(text + two).metrics.raw_names

@@ -156,9 +156,9 @@ _JOINED = LazyRegex(r" {1,3}_ {0,3}|_ {1,3}")
 
 
 _ANOTHERS_BAR = LazyRegex(
-    r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/(?:\? \[[^\]\r\n]{0,60}\] ?(?=\S)|\d{1,9} \[[^\]\r\n]{0,200}\] ?(?=\d{4}-\d\d-\d\d[ T]))"
+    r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/(?:\? \[[^\]\r\n]{0,60}\] ?(?=\S)|\d{1,9} \[[^\]\r\n]{0,200}\] ?(?=\d{4}-\d\d-\d\d[ T])|\d{1,9} \[00:00<\?, {1,2}\?[a-z]{1,12}/s\] ?(?=[A-Z[({])(?![^\r\n]{0,400}%\|))"
 )
-"""A bar behind which another writer went on: of unknown length, or before the time of a logger."""
+"""A bar behind which another writer went on: of unknown length, before the time of a logger, or before it told of anything."""
 
 _CUT_BAR = LazyRegex(r"(?<=[\w.]), [\w/.-]{1,60}=[^\s,\[\]]{0,40}$")
 """The last value of a bar that no bracket closes: the terminal was too narrow, and of the number stands its beginning."""
@@ -166,6 +166,8 @@ _CUT_BAR = LazyRegex(r"(?<=[\w.]), [\w/.-]{1,60}=[^\s,\[\]]{0,40}$")
 
 def without_bar(text: str) -> str:
     """A line without the bar that stands before what another writer printed, or the value at which a narrow terminal cut its bar."""
-    if ("/? [" in text or "it]2" in text or "s]2" in text) and (bar := _ANOTHERS_BAR.match(text)):
+    if ("/? [" in text or "<?, " in text or "it]2" in text or "s]2" in text) and (
+        bar := _ANOTHERS_BAR.match(text)
+    ):
         text = peel(text[bar.end() :]).text
     return _CUT_BAR.sub("]", text) if "%|" in text else text

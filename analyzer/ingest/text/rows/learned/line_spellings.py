@@ -392,7 +392,7 @@ def _of_programs(text: str) -> str:
 
 
 _OF_PROGRAMS = LazyRegex(
-    r"\[\(\d{1,9}, [-\dn]|\* \d{1,12};|Score at iter|ogress: \(\d|^[a-z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\(\)\.[a-z]|report \(\d|\. Bit fail \d|ank-?\d{1,2} {0,3}[:=]|%WER |\] - \||\.5R: | \([am]|cur metric|\) (?:INFO|WARNING|DEBUG): |it/\d|\w\[-?\d{1,9}\.\d{1,9}, ?-?\d"
+    r"\[\(\d{1,9}, [-\dn]|\* \d{1,12};|Score at iter|ogress: \(\d|^[a-z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\(\)\.[a-z]|report \(\d|\. Bit fail \d|ank-?\d{1,2} {0,3}[:=]|%WER |\] - \||\.5R: | \([am]|cur metric|\) (?:INFO|WARNING|DEBUG): |it/\d|\w\[-?\d{1,9}\.\d{1,9}, ?-?\d|[a-z]~\d"
 )
 """What rows of single programs hold."""
 

@@ -40,6 +40,8 @@ _RANGE = LazyRegex(
 _CURRENT = LazyRegex(r"\bcur metric, (?=[a-z]\w{1,20}: )")
 """What an evaluation of PaddleOCR measured, beside the best so far."""
 
+_ESTIMATED = LazyRegex(r"(?<=[a-z])~\d{1,2}%(?=[ :=])")
+"""On which share of its data something was measured: ``Val~25% 0.5``."""
 _REPORTED = LazyRegex(
     rf"^.{{0,160}}?\bAccuracy report \((\d{{1,6}})\) ({_NUMBER}) \d{{1,9}} \d{{1,9}}\s{{0,40}}$"
 )
@@ -92,10 +94,11 @@ def plain_of_programs(text: str) -> str:
     ('[9/90] test: 2.5', 'train 9/90 400', '#3 Score.of:9.5')
     >>> plain_of_programs("INFO fit: {'acc': [(0, 0.25), (1, 0.5)]}"), plain_of_programs("sizes [(9, 9)]")
     ('step 0, part/acc: 0.25; step 1, part/acc: 0.5; }', 'sizes [(9, 9)]')
-    >>> plain_of_programs("cur metric, acc: 0.5, fps: 9.5")
-    'eval metric, acc: 0.5, fps: 9.5'
+    >>> plain_of_programs("cur metric, acc: 0.5, fps: 9.5"), plain_of_programs("Val~25% 0.5")
+    ('eval metric, acc: 0.5, fps: 9.5', 'Val 0.5')
     """
     text = _LOGGED.sub(" ", text) if "it/s]" in text else text
+    text = _ESTIMATED.sub("", text) if "~" in text else text
     text = _SCALED.sub(_in_ones, text) if "it/" in text else text
     text = _OVER_SAMPLES.sub(r"\1", _SCORED_AT.sub("loss", text))
     text = _SCORED_WORDS.sub(_of_words, _ROUND.sub(r"round: \1, eval loss: ", text))

@@ -178,7 +178,7 @@ _FINAL = LazyRegex(rf"(?i)^(\W{{0,4}}epoch\W{{1,6}}{INT}(?:/{INT})?\s{{0,3}}[|,:
 """Behind the number of an epoch what it ended with is its own, and no memory of an earlier row: ``Epoch 3 | Final loss: 0.5``."""
 _ANY_WORD = LazyRegex(
     r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|eer\b|dcf|\bdsc|hd95|snr|sdr|srcc|plcc|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|cmc|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
-    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|(?<!gpu[_ ])(?<!cuda[_ ])mem(?:ory)?\b|rss\b|\bram\b|\bd_?[ab]?(?:_?1)? ?[=:]|^\{'[a-z]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^ {0,8}[A-Za-z][\w-]{2,30} {1,30}\x01$|^(?:[\w ]{1,24}: {1,2})?[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
+    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|(?<!gpu[_ ])(?<!cuda[_ ])mem(?:ory)?\b|rss\b|\bram\b|\bd_?[ab]?(?:_?1)? ?[=:]|^\{'[a-z]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^ {0,8}[A-Za-z][\w-]{2,30} {1,30}\x01$|^(?:[\w ]{1,24}: {1,2})?[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]|^\W{0,3}after \x01 frames\b|^ {0,8}(?:[a-z]\w{0,40} {1,3}\x01(?:, |\s{0,3}$)){2,12}$"
 )
 
 
@@ -487,7 +487,7 @@ def read_values(row: WordedRow, numbers: list[str]) -> dict[str, float]:
                 continue
             number /= whole
         if unit:
-            if not number >= 0:
+            if not (number >= 0 or (number < -100 and canonical_metric(name).endswith("accuracy"))):
                 continue  # "nanms" is a time that nobody measured, "mfu -100%" a placeholder
             number = (
                 number

@@ -27,9 +27,20 @@ from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
-from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
-from analyzer.ingest.text.rows.tables.grouped_heads import ALIKE, grouped
-from analyzer.ingest.text.rows.tables.table_frames import names_in, parted, unframed, with_phases
+from analyzer.ingest.text.rows.printed_numbers import NUMBER
+from analyzer.ingest.text.rows.tables.table_frames import (
+    ABOUT,
+    ALIKE,
+    EPOCHS,
+    count_in,
+    grouped,
+    names_in,
+    number_in,
+    parted,
+    running,
+    unframed,
+    with_phases,
+)
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity, word_set
 from analyzer.model.score_words import read_score
@@ -46,6 +57,9 @@ MAX_OTHER_LINES = 60
 
 ROWS_OF_DOUBTFUL = 3
 """Rows that a table without a counter needs: fewer are the results of some models."""
+
+MEASURED_OF_A_HEAD = 4
+"""More names of code or of what is measured, and no other word, behind a counter: no sentence."""
 
 ROWS_OF_SCORES = 2
 """Rows of scores that need heads of the same names: a single one is the result of a model that is trained."""
@@ -80,19 +94,13 @@ _POINT = LazyRegex(r"\d\.\d")
 # Nobody parts thousands behind a 0, nor other than three digits.
 _SURE_DECIMAL = LazyRegex(r"(?<![^\s|*-])(?:0,\d{1,12}|\d{1,9},(?:\d{1,2}|\d{4,12}))(?![^\s|*%])")
 _RESULTS_FOR = LazyRegex(r"(?i)\bresults? (?:for|of|on) (\w{2,20}):?\s*$")
-_EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
 _STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "iterat", "example_counter", "gen", "generation"})  # fmt: skip
-_COUNTERS = _EPOCHS | _STEPS
+_COUNTERS = EPOCHS | _STEPS
 _OTHERS = frozenset(
     {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps", "evals", "nevals", "fevals", "f-count", "func-count", "t", "time_left"}
 )  # fmt: skip
 _RULE = LazyRegex(r"^[-=+|: \u2500-\u257f]{3,}$")
 _HEADER_CELL = LazyRegex(r"^(?:\d[dD](?=_)|[^\W\d])[\w /.()%@#*-]{0,59}$")
-_COUNT = LazyRegex(
-    r"^(?:(?:epoch|ep|step|iter|iteration)[ :#]{0,2})?(?P<at>\d{1,12})(?P<rest>\.\d{1,6})?(?:/(?P<of>\d{1,12}))?$"
-)
-_ABOUT = "\u7ea6~\u2248\u2191\u2193*%"
-"""Marks beside a number: about, better, worse, the best so far, percent."""
 _MARK = LazyRegex(r"\W{1,3}$|\(\d{1,4}/\d{1,4}\)$")
 """Behind the last column, that the row is the best so far, or how long ago that was: ``*``, ``<-``, ``(3/20)``."""
 _LETTERS = {"p": "precision", "r": "recall", "f": "f1", "a": "accuracy"}
@@ -222,13 +230,7 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         framed = text.strip().startswith("|") and names[0] in _COUNTERS and len(others) > 1
         return Head(names, spans, ROWS_OF_DOUBTFUL, at_once=True, unknown=True) if framed else None
     if not _COUNTERS.isdisjoint(names):
-        # Outside of a table with strokes the counter stands first, so that a sentence is no head.
-        if names[0] not in _COUNTERS and "|" not in text:
-            of_frame = sure and text.startswith("  ") and names[-1] in _EPOCHS and len(measured) > 1
-            return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True) if of_frame else None
-        known = all(name in measured or canonical_metric(name) in METRICS for name in others)
-        columned = sure and ("," not in text or known)
-        return Head(names, spans, at_once=not columned) if columned or len(measured) > 1 else None
+        return _counted_head(Head(names, spans), measured, text, sure=sure)
     if any(_NUMBER_WORD.search(cell[0]) for cell in cells):
         return None  # a row of values, not of names
     columned = _is_columned(text)
@@ -246,9 +248,28 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     losses = [name for name in measured if read_name(name).quantity == "loss"]
     phases = [name for name in others if read_name(name).phase and says_no_quantity(name)]
     told = len(phases) > 1 or len(measured) == len(names)  # "Loss, Train, Val, Test"
-    if losses and (told or (columned and len(measured) > 1 and len(measured) * 2 > len(others))):
+    rewarded = "|" in text and names[0] in measured and read_name(names[0]).quantity == "reward_mean"
+    if rewarded or (
+        losses and (told or (columned and len(measured) > 1 and len(measured) * 2 > len(others)))
+    ):
         return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True)
     return result if columned and not losses and len(scores) > 1 and names[0] not in _OTHERS else None
+
+
+def _counted_head(head: Head, measured: list[str], text: str, *, sure: bool) -> Head | None:
+    """A head one of whose columns counts."""
+    names = head.names
+    others = [name for name in names if name not in _COUNTERS | _OTHERS]
+    # Outside of a table with strokes the counter stands first, so that a sentence is no head.
+    if names[0] not in _COUNTERS and "|" not in text:
+        of_frame = sure and text.startswith("  ") and names[-1] in EPOCHS and len(measured) > 1
+        return head._replace(doubtful=ROWS_OF_DOUBTFUL, at_once=True) if of_frame else None
+    told = [name for name in others if name in measured or canonical_metric(name) in METRICS]
+    coded = [name for name in others if name in told or "_" in name]
+    columned = (sure and ("," not in text or told == others)) or len(coded) == len(
+        others
+    ) > MEASURED_OF_A_HEAD
+    return head._replace(at_once=not columned) if columned or len(measured) > 1 else None
 
 
 def _unframed(text: str) -> str:
@@ -262,7 +283,7 @@ def _is_columned(text: str) -> bool:
 
 def _total_of_parts(names: tuple[str, ...]) -> list[str]:
     """The column of the total loss, where the first two count epochs and batches and others stand before it: ``Epoch Batch box conf total``."""
-    is_counted = len(names) > 2 and names[0] in _EPOCHS and names[1] in _STEPS
+    is_counted = len(names) > 2 and names[0] in EPOCHS and names[1] in _STEPS
     return ["total"] if is_counted and "total" in names[2 + PARTS_OF_TOTAL :] else []
 
 
@@ -392,15 +413,15 @@ class _Table(WritesAtOnce):
         if self._head.unknown and not self._is_counted(cells):
             return None
         counters = [name for name in names if name in _COUNTERS]
-        if not all(name in cells and _count(name, cells[name]) is not None for name in counters):
+        if not all(name in cells and count_in(name, cells[name]) is not None for name in counters):
             return None
-        numbers = sum(_number(cell) is not None for cell in cells.values())
+        numbers = sum(number_in(cell) is not None for cell in cells.values())
         return cells if counters or numbers * 2 > len(cells) else None
 
     def _is_counted(self, cells: dict[str, str]) -> bool:
         """Whether a row is one of a course, whatever the head calls its first column, which counts: the others are decimals."""
-        first, *others = (cell.strip(_ABOUT) for cell in cells.values())
-        return first.isdecimal() and all("." in cell and _number(cell) is not None for cell in others)
+        first, *others = (cell.strip(ABOUT) for cell in cells.values())
+        return first.isdecimal() and all("." in cell and number_in(cell) is not None for cell in others)
 
     def _below(self, text: str) -> dict[str, str] | None:
         """Cells that each begin, or each end, where the name of a column does; fewer than there are columns."""
@@ -441,19 +462,19 @@ class _Table(WritesAtOnce):
         elif self._head.parts:
             part = self._part(cells[self._head.names[0]].strip().lower())
         for name, cell in cells.items():
-            number = None if self._head.scores and cell.strip() == "nan" else _number(cell)
+            number = None if self._head.scores and cell.strip() == "nan" else number_in(cell)
             if name in _STEPS:
-                step = _running(epoch, cell, _count(name, cell)) if step is None else step
-            elif name in _EPOCHS:
-                epoch = _count(name, cell)
+                step = running(epoch, cell, count_in(name, cell)) if step is None else step
+            elif name in EPOCHS:
+                epoch = count_in(name, cell)
             elif name in total and number is not None:
                 values["total_loss"] = number
-            elif name not in _EPOCHS | _OTHERS and number is not None:
+            elif name not in EPOCHS | _OTHERS and number is not None:
                 named = name.removeprefix("main/").replace("validation/main/", "validation/")
                 values[(part or self._phase_of(name)) + named] = number
         if self._phase == "eval" and epoch is not None:
             step = log.step or (None if step is None else 0)  # its batches are counted by themselves
-        elif "batch" in cells and epoch is not None and step == _count("batch", cells["batch"]):
+        elif "batch" in cells and epoch is not None and step == count_in("batch", cells["batch"]):
             step = self._counter.running(step or 0, epoch)
         if step is not None:
             log.saw_step(step)
@@ -477,24 +498,3 @@ class _Table(WritesAtOnce):
             self._held_out = self._held_out or word
             return f"{word}_" if word == self._held_out else f"part/{word}_"
         return f"{word}_"
-
-
-def _number(cell: str) -> float | None:
-    """What a cell shows; a list of one number shows that number."""
-    bare = cell.strip(_ABOUT).removesuffix(" dB")
-    return parse_number(bare if "," in bare else bare.strip("[]"))
-
-
-def _running(epoch: int | None, cell: str, step: int | None) -> int | None:
-    """The step since the start, of a counter such as ``80/165`` that begins anew in each epoch."""
-    match = _COUNT.match(cell.strip(_ABOUT).lower())
-    length = int(match["of"]) if match and match["of"] else 0
-    return step if epoch is None or step is None or not length else epoch * length + step
-
-
-def _count(name: str, cell: str) -> int | None:
-    """What a counter shows; only epochs may be broken, as "0.5" of one."""
-    match = _COUNT.match(cell.strip(_ABOUT).lower())
-    if match is None or ((match["rest"] or "").strip(".0") and name not in _EPOCHS):
-        return None  # a frame shows whole numbers as "20.0"
-    return int(match["at"])

@@ -1,10 +1,11 @@
-"""What stands around the lines of a table and is none of their cells, a bar that shows how far the run is or stars, and the names that a cell of a head holds."""
+"""What stands around the lines of a table and is none of their cells, the names that a cell of a head holds, and what one of a row shows."""
 
 from __future__ import annotations
 
 from analyzer.ingest.text.rows.learned.line_masks import in_english
+from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name
+from analyzer.model.name_words import is_score, read_name, says_no_quantity
 
 # The bar of a table that shows how far the run is before each row, xLearn's: "[   10%      ]     1   0.25", and stars around a head.
 _BAR_AHEAD = LazyRegex(r"^\[[-=># ]{0,20}(?:\d{1,3}% {0,20}|-{3,20})[-=># ]{0,20}\](?= )")
@@ -62,3 +63,61 @@ def with_phases(names: tuple[str, ...]) -> tuple[str, ...]:
         f"{phases[name[-2:]]}_{name[:-2]}" if name[-2:] in phases and name[:-2] in both else name
         for name in names
     )
+
+
+ALIKE = LazyRegex(
+    r"^[^|\d]{2,80}\|\s{1,3}(?P<names>[A-Za-z][^|]{3,80}?)\s{0,30}\|\s{1,3}(?P=names)\s{0,30}(?:\||$)"
+)
+"""A head with the same names in two groups that follow each other."""
+
+_CELL = LazyRegex(r"[^\s|]+(?: [^\s|]+)*")
+GROUPS = 2
+"""Groups that are called by a phase."""
+
+
+def grouped(above: str, text: str) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
+    """The names of the columns of a head, and the place of each; none if the line above names no groups of it.
+
+    >>> above, text = "      |-- VALID --|-- TRAIN --|-----|", "epoch | loss  err  | loss  err  | time"
+    >>> grouped(above, text)[0], grouped(text, text)
+    (('epoch', 'valid_loss', 'valid_err', 'train_loss', 'train_err', 'time'), ((), ()))
+    """
+    groups = [group.strip(" -=").lower() for group in above.rstrip().removesuffix("|").split("|")]
+    phases = [group if read_name(group).phase and says_no_quantity(group) else "" for group in groups]
+    if text.rstrip().removesuffix("|").count("|") + 1 != len(groups) or len(set(phases) - {""}) < GROUPS:
+        return (), ()
+    found = list(_CELL.finditer(text))
+    names = (
+        f"{phases[text.count('|', 0, match.start())]}_{match[0]}".strip("_").lower().replace(" ", "_")
+        for match in found
+    )
+    return tuple(names), tuple(match.span() for match in found)
+
+
+EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
+_COUNT = LazyRegex(
+    r"^(?:(?:epoch|ep|step|iter|iteration)[ :#]{0,2})?(?P<at>\d{1,12})(?P<rest>\.\d{1,6})?(?:/(?P<of>\d{1,12}))?$"
+)
+ABOUT = "\u7ea6~\u2248\u2191\u2193*%"
+"""Marks beside a number: about, better, worse, the best so far, percent."""
+
+
+def number_in(cell: str) -> float | None:
+    """What a cell shows; a list of one number shows that number."""
+    bare = cell.strip(ABOUT).removesuffix(" dB")
+    return parse_number(bare if "," in bare else bare.strip("[]"))
+
+
+def running(epoch: int | None, cell: str, step: int | None) -> int | None:
+    """The step since the start, of a counter such as ``80/165`` that begins anew in each epoch."""
+    match = _COUNT.match(cell.strip(ABOUT).lower())
+    length = int(match["of"]) if match and match["of"] else 0
+    return step if epoch is None or step is None or not length else epoch * length + step
+
+
+def count_in(name: str, cell: str) -> int | None:
+    """What a counter shows; only epochs may be broken, as "0.5" of one."""
+    match = _COUNT.match(cell.strip(ABOUT).lower())
+    if match is None or ((match["rest"] or "").strip(".0") and name not in EPOCHS):
+        return None  # a frame shows whole numbers as "20.0"
+    return int(match["at"])
