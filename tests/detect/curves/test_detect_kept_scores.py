@@ -52,6 +52,9 @@ def facts(**columns):
         ({"eval_dice": [0.64, 0.41]}, "signal.score.collapsed", False),
         ({"val_bleu": [30.1, 0.2]}, "signal.score.collapsed", True),
         ({"eval_accuracy": [0.62, 0.1, 0.64]}, "signal.score.collapsed", False),  # it came back
+        ({"eval_accuracy": [0.31, 0.0, 0.0, 0.0]}, "signal.score.collapsed", False),  # samples, the first right in part
+        ({"eval_accuracy": [0.62, 0.0, 0.0, 0.0]}, "signal.score.collapsed", True),
+        ({"eval_accuracy": [0.25, 0.31, 0.0, 0.0]}, "signal.score.collapsed", True),
         ({"eval_accuracy": [0.8, 0.6, 0.55]}, "signal.score.collapsed", False),  # overfitting
         ({"eval_accuracy": [0.05, 0.04, 0.0]}, "signal.score.collapsed", False),  # nothing had been learned
         ({"loss": FALLING, "eval_accuracy": [0.62, 0.64, 1e-10]}, "signal.score.collapsed", None),

@@ -173,8 +173,10 @@ def _broke(out: FactWriter, view: RunView, scores: list[Score]) -> None:
         if len(score.series) >= BROKEN_ROWS and score.reading.kind & SHARE_OF_ALL:
             lost = best >= KNEW and float(right[-max(right.size // 3, 2) :].max()) <= LEFT * best
         elif len(score.series) >= 2 and score.reading.better > 0 and (leapt or has_steps(score.series)):
-            # What none of many later evaluations comes near was scored of other weights, before this training.
-            before = right.size >= BROKEN_ROWS and float(right[1:].max()) <= GONE * right[0]
+            # What none of many later evaluations comes near was scored of other weights, before this training; of less than half, three are
+            # many, as where each row is a sample and the first one was answered in part.
+            later = BROKEN_ROWS if right[0] >= KNEW else FEW_ROWS + 1
+            before = right.size >= later and float(right[1:].max()) <= GONE * right[0]
             lost = LEARNED <= best <= 1.0 and 0.0 <= right[-1] <= GONE * best and not before
         else:
             continue
