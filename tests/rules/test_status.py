@@ -185,13 +185,6 @@ def test_a_loss_of_zero_throughout_is_not_the_loss_if_held_out_answers_get_bette
     assert bool(outcome(facts).failed) is failed
 
 
-@pytest.mark.parametrize("right", [True, False])
-def test_a_loss_of_zero_is_no_failure_where_all_held_out_answers_are_right(right):
-    facts = {"signal.exact.loss_zero": True, "signal.exact.zero_and_right": right}
-
-    assert bool(outcome(facts).failed) is not right
-
-
 def short_run(losses):
     return "".join(
         f"{{'loss': {loss}, 'learning_rate': 1e-05, 'epoch': {at / 10}}}\n" for at, loss in enumerate(losses)

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from analyzer import api
+from analyzer.rules.status import outcome
 
 
 def diagnose(tmp_path, text):
@@ -271,3 +272,10 @@ def test_a_ratio_of_signal_to_noise_that_gains_two_decibels_has_learned(tmp_path
     )
 
     assert (diagnose(tmp_path, text).status == "healthy") is healthy
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_loss_of_zero_is_no_failure_where_all_held_out_answers_are_right(right):
+    facts = {"signal.exact.loss_zero": True, "signal.exact.zero_and_right": right}
+
+    assert bool(outcome(facts).failed) is not right
