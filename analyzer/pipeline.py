@@ -129,11 +129,10 @@ def diagnose_loaded(
             verdict = judge(by_rules, seen, tests, facts.plain, first)
     status = verdict.status
     findings, ruled_out = _split(listed, status, is_pooled=bool(kinds))
-    if loaded.unread is not None and not findings and not _reads_sound(facts.plain):
-        raise loaded.unread()
     every = (*findings, *ruled_out)
     as_told = telling(every, status, kinds)
     findings, ruled_out = (tuple(map(as_told.finding, part)) for part in (findings, ruled_out))
+    _refuse_unread(loaded, findings, facts.plain)
     other = _other(listed, assessment.ranking, folded, kinds)
     return Diagnosis(
         run_id=run.id,
@@ -165,11 +164,14 @@ def diagnose_loaded(
     )
 
 
-def _reads_sound(facts: Mapping[str, Scalar]) -> bool:
-    """Whether the last words of a log, none of which tells of an error, are mostly those of sound runs."""
-    from analyzer.rules.candidates.pooled import ended_well, is_written  # noqa: PLC0415  (few logs hold nothing known)
+def _refuse_unread(loaded: Loaded, findings: Sequence[Finding], facts: Mapping[str, Scalar]) -> None:
+    """Raise what was read in vain, if the last words of the log tell nothing either."""
+    if loaded.unread is None:
+        return
+    from analyzer.rules.candidates.pooled import says_nothing  # noqa: PLC0415  (few logs hold nothing known)
 
-    return ended_well(facts) and not is_written(facts)
+    if says_nothing(findings, facts):
+        raise loaded.unread()
 
 
 def _unless_part_failed(verdict: Verdict, guard: Guard) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import analyzer
-from analyzer.rules.tree import HALF
+from analyzer.model.wording import LIKELY
 
 LIB = "/opt/venv/lib/python3.10/site-packages"
 HEAD = 'Traceback (most recent call last):\n  File "train.py", line 90, in <module>\n    main()\n'
@@ -41,7 +41,7 @@ def test_where_the_message_is_lost_the_last_frames_tell_what_the_program_was_doi
 def test_the_stack_of_a_launcher_is_no_fault_of_the_program(tmp_path):
     (tmp_path / "train.log").write_text("loading configuration\n" + HEAD + LAUNCHER, encoding="utf-8")
     found = analyzer.diagnose(tmp_path / "train.log").findings
-    assert [each for each in found if each.probability >= HALF] == [], (
+    assert [each for each in found if each.probability >= LIKELY] == [], (
         "no more than what logs that end so often had"
     )
 
