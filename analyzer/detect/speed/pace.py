@@ -213,12 +213,10 @@ def _is_time(name: str) -> bool:
 
 def _waits(out: FactWriter, view: RunView) -> None:
     """The share of a wait for data in the time of a step: as printed, or where both times are in words of the program's own."""
-    for name in sorted(view.run.metrics.names):
-        told = view.finite(name)
-        if told is not None and len(told) >= WAIT_ROWS and _is_wait_share(told.logged_as):
-            share = float(median_of(told.value)) / (100.0 if float(told.value.max()) > 1.0 else 1.0)
-            out.put("wait_share", min(share, 1.0), end_of(told))
-            return
+    if (told := _printed_share(view)) is not None:
+        share = float(median_of(told.value)) / (100.0 if float(told.value.max()) > 1.0 else 1.0)
+        out.put("wait_share", min(share, 1.0), end_of(told))
+        return
     if view.curve("data_time_s") is not None and view.curve("step_time_s") is not None:
         return  # ``step_speed`` judges these
     names = sorted(view.run.metrics.names)
@@ -239,6 +237,14 @@ def _waits(out: FactWriter, view: RunView) -> None:
             if np.isfinite(share) and 0 <= share <= 1:
                 out.put("wait_share", share, refs_at(work, rows[-2:]))
                 return
+
+
+def _printed_share(view: RunView) -> Series | None:
+    """The first series that is a share of a wait by the name its logger wrote; no series is built where no name is one."""
+    if not any(_is_wait_share(raw) for raw in view.run.metrics.raw_names):
+        return None
+    told = (view.finite(name, WAIT_ROWS) for name in sorted(view.run.metrics.names))
+    return next((series for series in told if series is not None and _is_wait_share(series.logged_as)), None)
 
 
 def _wait_grows(out: FactWriter, view: RunView) -> None:
