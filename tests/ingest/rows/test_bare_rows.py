@@ -206,7 +206,16 @@ def test_lines_that_tell_of_none(line):
     assert not {event.kind for event in read_text(line + "\n").events}
 
 
-@pytest.mark.parametrize("heading", ["Evaluation Results:", "***** Validation *****", "Evaluating..."])
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "Evaluation Results:",
+        "***** Validation *****",
+        "Evaluating...",
+        "dev results ---",
+        "### validation on valid data ###",
+    ],
+)
 def test_a_bare_row_below_a_heading_of_an_evaluation_is_no_training_loss(heading):
     rows = "".join(
         f"Loss: {3 - i / 10}\nLoss: {3 - i / 10 - 0.05}\n{heading}\nLoss: 9.{i}\n\n\n\n\n" for i in range(4)
