@@ -197,6 +197,23 @@ def test_a_history_whose_counter_comes_first(tmp_path):
         load_run(tmp_path)
 
 
+def test_lists_of_several_metrics_are_a_history_whatever_the_file_is_called(tmp_path):
+    losses = {"loss": [2.0, 1.5, 1.1], "val_loss": [2.1, 1.7, 1.4]}
+    (tmp_path / "run7.json").write_text(
+        json.dumps({"config": {"lr": 0.1, "sizes": [1, 2, 3]}, "history": losses})
+    )
+    run = load_run(tmp_path).run
+
+    assert steps_and_values(run) == ([1, 2, 3], losses["loss"])
+    assert steps_and_values(run, "eval_loss") == ([1, 2, 3], losses["val_loss"])
+
+    (tmp_path / "run7.json").write_text(
+        json.dumps({"weights": {"loss_weights": [1.0, 0.5, 0.1], "sizes": [1, 2, 3]}})
+    )
+    with pytest.raises(InputError):
+        load_run(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("key", "counter"),
     [("history", "epoch"), ("history", "round"), ("epochs", "step"), ("training progress", "epoch")],

@@ -10,6 +10,7 @@
 {"epochs": 50, "train_loss": [2.1, 1.4, 1.2]}        among settings and results, in a file that is named for the course
 {"1": {"loss": 2.1, "val": {"loss": 2.0}}, "2": {…}}                        epochs by their numbers, in such a file
 {"val_loss_history": {"0": 2.1, "500": 1.4}}                                values by their steps
+{"config": {…}, "history": {"loss": [2.1, 1.4, 1.2], "val_loss": [2.0, 1.6, 1.5]}}      lists of several metrics, in any file
 {"epoch": 9, "training_loss": 2.1, "validation_loss": 2.0}                  what an epoch ended with, in such a file
 
 Of a file that was cut at its end what stands in it is read.
@@ -148,11 +149,15 @@ _TRAINED = frozenset({"train", "training"})
 
 
 def _holds_a_course(candidate: Candidate) -> bool:
-    """Whether a file that is named for it holds a list of a metric among other things."""
+    """Whether a file holds a list of a metric among other things: of one in a file that is named for it, of several in any."""
+    text = candidate.head.decode("utf-8", "replace")
+    lists = {name[1].strip() for name in _COURSE.finditer(text)}
+    known = set(filter(is_known_metric, lists))
+    if len(known) > 1 and any("loss" in words_of(name) for name in known):
+        return True
     if _NAMED_FOR_IT.search(candidate.name) is None:
         return False
-    text = candidate.head.decode("utf-8", "replace")
-    if any(is_known_metric(name[1].strip()) for name in _COURSE.finditer(text)):
+    if known:
         return True
     keys = _KEY.findall(text)
     phases = {_phase(key) in _TRAINED for key in keys if _phase(key) and is_known_metric(key)}
