@@ -67,6 +67,17 @@ _IN_ROUND = LazyRegex(rf"\((\d{{1,9}}), ({_NUMBER})\)(?:, )?")
 """What was measured in each round, as one list: ``losses_centralized [(0, 2.25), (1, 2.0)]``."""
 
 
+_OF_STEP = LazyRegex(
+    rf"^(?P<name>[A-Za-z][\w@ -]{{1,60}}?) (?:at|after) (?:step |iteration )?\[(?P<at>\d{{1,9}}/\d{{1,9}})\] ?[:=] ?(?={_NUMBER}\s{{0,4}}$)"
+)
+"""A score whose step stands between its name and its value: ``Test average MRR at [29/30]: 0.5``."""
+_BOXED = LazyRegex(r"^([A-Za-z][\w/@.-]{1,60})\[(-?\d{1,9}\.\d{1,20}(?:[eE][-+]?\d{1,3})?|nan)\]\s{0,4}$")
+"""A line of a name and its value in brackets: ``eval/accuracy[0.25]``."""
+_READ_WRONG = LazyRegex(r"\b(?:(char)|word|B([CW])ER) train ?= ?(?=\d)")
+"""How many characters and words Tesseract reads wrong in training, by its names of the fourth and the fifth version."""
+_OF_YAML = LazyRegex(r"(?i)(?<=: )([-+]?)\.(nan|inf)\s{0,4}$")
+"""What is no number, as YAML spells it."""
+
 _PAIRED = LazyRegex(rf"(?<![\w.])([A-Za-z]\w{{0,30}})\[({_NUMBER}), ?({_NUMBER})\]")
 """Two losses of each network, as many write who follow one tutorial on GANs: ``>7, dA[0.5,0.75] g[9.5,9.25]``."""
 
@@ -96,6 +107,10 @@ def plain_of_programs(text: str) -> str:
     ('step 0, part/acc: 0.25; step 1, part/acc: 0.5; }', 'sizes [(9, 9)]')
     >>> plain_of_programs("cur metric, acc: 0.5, fps: 9.5"), plain_of_programs("Val~25% 0.5")
     ('eval metric, acc: 0.5, fps: 9.5', 'Val 0.5')
+    >>> plain_of_programs("Test average MRR at [29/30]: 0.5"), plain_of_programs("eval/accuracy[0.25]"), plain_of_programs("sizes[3]")
+    ('step 29/30, Test average MRR: 0.5', 'eval/accuracy: 0.25', 'sizes[3]')
+    >>> plain_of_programs("char train=9.5%, word train=20%"), plain_of_programs("BCER train=9.5%"), plain_of_programs("reward: .nan")
+    ('train cer=9.5%, train wer=20%', 'train cer=9.5%', 'reward: nan')
     """
     text = _LOGGED.sub(" ", text) if "it/s]" in text else text
     text = _ESTIMATED.sub("", text) if "~" in text else text
@@ -107,6 +122,10 @@ def plain_of_programs(text: str) -> str:
     text = _REPORTED.sub(r"round: \1, val accuracy: \2", _FAILED.sub("bit_fail: ", text))
     text = _RECALLED.sub(r"R_\1", _MATCHED.sub(r"cmc\1: ", text))
     text = _OBJECTNESS.sub("Obj_confidence", text)
+    text = _BOXED.sub(r"\1: \2", text) if "[" in text else text
+    text = _OF_STEP.sub(r"step \g<at>, \g<name>: ", text) if "[" in text else text
+    text = _READ_WRONG.sub(_of_reading, text) if " train" in text else text
+    text = _OF_YAML.sub(r"\1\2", text) if ": " in text else text
     text = _RANGE.sub(r"\1: \4, min_\1: \2, max_\1: \3", text)
     text = _IN_ROUNDS.sub(_of_rounds, text)
     text = _CHAINED.sub(r".\1", _OF_PHASE.sub(_of_a_phase, text))
@@ -129,6 +148,10 @@ def _of_a_phase(match: re.Match[str]) -> str:
 def _of_rounds(match: re.Match[str]) -> str:
     """A row for each round, as a part: the rounds may have been told one by one before."""
     return _IN_ROUND.sub(rf"step \1, part/{match['name']}: \2; ", match["pairs"])
+
+
+def _of_reading(match: re.Match[str]) -> str:
+    return "train cer=" if match[1] or match[2] == "C" else "train wer="
 
 
 def _of_words(match: re.Match[str]) -> str:
