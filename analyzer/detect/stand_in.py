@@ -49,6 +49,8 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
         return _mean_of_agents(run)
     if metric in _BOOSTED and (learned := all_series(run, "learn")):
         return _boosted(run, metric, learned[0])
+    if metric in _OF_OUTPUTS:
+        return _of_the_output(run, metric)
     if metric not in _PHASES:
         return ()
     if _has_players(run):
@@ -91,6 +93,24 @@ def _boosted(run: Run, metric: str, learned: Series) -> tuple[Series, ...]:
     ):
         return ()
     return tuple(replace(one, metric=metric) for one in all_series(run, _BOOSTED[metric]))
+
+
+_OF_OUTPUTS = {"accuracy": ("", "train"), "eval_accuracy": ("eval",)}
+_ACCURACIES = word_set("acc accuracy")
+
+
+def _of_the_output(run: Run, metric: str) -> tuple[Series, ...]:
+    """The accuracy of a model of several outputs of which only one is scored, by the name of that output: ``caps_acc``, ``val_caps_acc``."""
+    words = {name: words_of(name) for name in run.metrics.names if not read_name(name).setting}
+    scored = [
+        name
+        for name, parts in words.items()
+        if parts[-1:] and parts[-1] in _ACCURACIES and read_name(name).phase in _OF_OUTPUTS[metric]
+    ]
+    series = all_series(run, scored[0]) if len(scored) == 1 else ()
+    shares = bool(series) and series[0].value.min() >= 0 and series[0].value.max() <= 1
+    enough = shares and len(series[0]) >= MIN_POINTS
+    return tuple(replace(one, metric=metric) for one in series) if enough else ()
 
 
 def _has_players(run: Run) -> bool:

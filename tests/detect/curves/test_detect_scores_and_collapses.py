@@ -400,6 +400,27 @@ def test_the_course_of_the_loss(loss, name, value):
 
 
 @pytest.mark.parametrize(
+    ("columns", "gap"),
+    [
+        ({"caps_acc": RISING, "val_caps_acc": [0.5] * 8}, 0.325),
+        (
+            {"caps_acc": RISING, "val_caps_acc": [0.5] * 8, "decoder_acc": RISING, "val_decoder_acc": RISING},
+            None,
+        ),
+    ],
+)
+def test_the_accuracy_of_the_only_output_that_is_scored_is_that_of_the_model(columns, gap):
+    found = facts(loss=[5000.0] * 8, val_loss=[5000.0] * 8, **columns).get("signal.gap.score_last")
+    assert found == (gap and pytest.approx(gap))
+
+
+@pytest.mark.parametrize(("held_out", "told"), [(0.5, None), (0.0, True)])
+def test_a_first_row_before_anything_was_counted_is_no_loss_of_zero(held_out, told):
+    row = {"loss": [0.0], "accuracy": [0.0], "val_loss": [held_out], "val_accuracy": [0.125]}
+    assert facts(**row).get("signal.exact.zero_but_wrong") == told
+
+
+@pytest.mark.parametrize(
     ("names", "learned"),
     [
         (("loss_g_l1",), True),

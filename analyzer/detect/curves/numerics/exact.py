@@ -354,11 +354,15 @@ def _zeros(out: FactWriter, view: RunView) -> None:
 def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
     """Whether a loss is exactly 0 in a row in which hardly an answer is right; one such row is enough.
 
-    Where a score of each evaluation is 0 as well, nothing was evaluated.
+    Where a score of each evaluation is 0 as well, nothing was evaluated; where the loss of held-out data is not 0, the
+    one of training was only not counted yet.
     """
+    held_out = view.curve("eval_loss")
     for loss, score in (("loss", "accuracy"), ("eval_loss", "eval_accuracy")):
         losses, shares = view.curve(loss), view.curve(score)
         if losses is None or shares is None:
+            continue
+        if loss == "loss" and len(losses) == 1 and held_out is not None and held_out.value.all():
             continue
         shares = take(shares, np.isfinite(shares.value))
         if not len(shares):
