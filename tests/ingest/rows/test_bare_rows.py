@@ -335,6 +335,24 @@ def test_two_losses_in_brackets_behind_each_network_are_read():
     assert points(read_text(rows), "da_1") == [(1, 1.0), (2, 0.5), (4, 0.25)]
 
 
+def test_scores_of_two_evaluations_are_read_in_the_block_that_tells_their_loss():
+    block = "eval_loss = {}\neval_precision = 0.0\neval_f1 = 0.0\n\n"
+    run = read_text(block.format(0.625) + block.format(0.75) + "epoch = 2.0\n")
+    assert [value for _, value in points(run, "eval_f1")] == [0.0, 0.0]
+    assert [value for _, value in points(run, "eval_precision")] == [0.0, 0.0]
+
+    run = read_text(
+        "eval_loss = 0.625\n"
+        + "\n" * 9
+        + "eval_f1 = 0.0\n"
+        + "\n" * 9
+        + "eval_loss = 0.75\n"
+        + "\n" * 9
+        + "eval_f1 = 0.0\n"
+    )
+    assert not points(run, "eval_f1")
+
+
 def test_a_score_behind_the_last_row_is_of_held_out_data_and_one_ahead_of_it_may_be_anything():
     rows = "".join(f"Epoch {n}/9 loss: {3 / n}\n" for n in range(1, 10))
     answers = "Prediction: 0, True: 0\n" * 90

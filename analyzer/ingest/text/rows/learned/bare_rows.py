@@ -58,6 +58,9 @@ an evaluation."""
 _COURSES = frozenset({"loss", "reward_mean", "perplexity", "policy_loss", "value_loss"})
 _TIMES = frozenset({"step_time_s", "data_time_s"})
 
+BLOCK_LINES = 6
+"""Lines of one evaluation, a score on each: results that list more names stand together on a line or in a table."""
+
 Kept = tuple[LogLine, dict[str, float]]
 
 
@@ -101,6 +104,7 @@ class BareRows:
         self._waiting: dict[tuple[str, ...], list[Kept]] = {}
         self._known: set[tuple[str, ...]] = set()
         self._beside: dict[tuple[str, ...], list[Kept]] = {}
+        self._evaluated: set[int] = set()
 
     @property
     def waits(self) -> bool:
@@ -153,6 +157,8 @@ class BareRows:
             for name, value in told.items():
                 log.metric(name, value, at, None)
             self._read.note(at, told, None)
+        if row.held_out and len(self._evaluated) < MAX_KEPT:
+            self._evaluated.update(at.number for at, _ in found)
         return len(found)
 
     def results(self, last_row: int) -> list[Kept]:
@@ -162,11 +168,26 @@ class BareRows:
             for found in self._waiting.values()
             if len(found) == 1 and 0 < last_row < found[0][0].number
         ]
-        return [
+        return self._of_evaluations() + [
             (line, {as_held_out(name): value for name, value in values.items()})
             for line, values in alone
             if all(measures(name) or read_name(name).quantity == "accuracy" for name in values)
         ]
+
+    def _of_evaluations(self) -> list[Kept]:
+        """Scores of held-out data that were told twice, each time in the block of lines that tells its loss."""
+        kinds = [
+            kind
+            for kind, found in chain(self._waiting.items(), self._beside.items())
+            if len(found) > 1
+            and all(measures(name) and read_name(name).phase == "eval" for name in kind)
+            and all(map(self._in_evaluation, (line.number for line, _ in found)))
+        ]
+        return [kept for kind in kinds for kept in self.first_of(kind)]
+
+    def _in_evaluation(self, number: int) -> bool:
+        near = range(number - BLOCK_LINES, number + BLOCK_LINES + 1)
+        return not self._evaluated.isdisjoint(near)
 
     @staticmethod
     def _keep(
