@@ -335,6 +335,14 @@ def test_two_losses_in_brackets_behind_each_network_are_read():
     assert points(read_text(rows), "da_1") == [(1, 1.0), (2, 0.5), (4, 0.25)]
 
 
+@pytest.mark.parametrize(
+    ("row", "read"),
+    [("mAP:  nan", True), ("mean dice: nan", True), ("mAP:  0.5", False), ("size: nan", False)],
+)
+def test_a_lone_score_that_is_no_number_is_told_where_nothing_else_was_read(row, read):
+    assert bool(len(read_text(f"Evaluating\n{row}\n").metrics)) == read
+
+
 def test_scores_of_two_evaluations_are_read_in_the_block_that_tells_their_loss():
     block = "eval_loss = {}\neval_precision = 0.0\neval_f1 = 0.0\n\n"
     run = read_text(block.format(0.625) + block.format(0.75) + "epoch = 2.0\n")

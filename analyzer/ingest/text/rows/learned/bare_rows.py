@@ -238,8 +238,14 @@ class BareRows:
             and len({tuple(values.values()) for _, values in rows}) > 1
         }
         # a list of scores is the result of an evaluation, which may be all that a log tells
+        broken = {
+            kind: rows
+            for kind, rows in self._beside.items()
+            if all(map(is_score, kind))
+            and not all(isfinite(value) for _, told in rows for value in told.values())
+        }
         results = self._beside if len(self._beside) >= BARE_NAMES and all(map(is_score, chain(*self._beside))) else {}  # fmt: skip
-        waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course | results  # fmt: skip
+        waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course | results | broken  # fmt: skip
         lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
         told = sum(map(len, waiting)) >= BARE_NAMES or not all(map(isfinite, lone))
         phases = {read_name(name).phase for kind in waiting for name in kind}
