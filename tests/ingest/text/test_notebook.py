@@ -32,6 +32,21 @@ def test_printed_rows_of_a_training_are_read(tmp_path):
     assert [value for _, value in points(load_run(path).run, "loss")] == [2.5, 1.5, 1.25]
 
 
+def test_what_a_cell_below_scored_on_held_out_data_belongs_to_the_training(tmp_path):
+    scored, other = (
+        cell(stream("Test loss: 2.25\nTest accuracy: 0.5\n")),
+        cell(stream("Test images: 400\nimages\n")),
+    )
+    path = notebook(tmp_path / "fit.ipynb", cell(epochs(2.5, 1.5, 1.25)), other, scored, other)
+    run = load_run(path).run
+    assert [value for _, value in points(run, "eval_loss")] == [2.25]
+    assert [value for _, value in points(run, "eval_accuracy")] == [0.5]
+    assert not {name for name in run.metrics.names if "images" in name}
+
+    path = notebook(path, cell(epochs(2.5, 1.5, 1.25)), scored, cell(epochs(9.0, 8.0, 7.0)))
+    assert not points(load_run(path).run, "eval_loss")
+
+
 def test_of_two_trainings_the_last_is_the_run_and_the_other_is_named(tmp_path):
     path = notebook(
         tmp_path / "fit.ipynb", cell(epochs(2.5, 1.5)), cell(epochs(9.0, 8.0, 7.0)), cell(stream("done\n"))

@@ -4,7 +4,7 @@ r"""Jupyter notebooks: what the cell that trained printed, read as a console; ta
     <th>epoch</th><th>train_loss</th> … <td>0</td><td>1.93</td>                 fastai and Hugging Face draw HTML
 
 A notebook often trains several models, one to a cell. Two runs are never one series: the last cell that trained is the
-run, the others are named. Where logs lie beside it, a notebook is not read (``walk.discover``): most look at runs.
+run, with what the cells below it scored on held-out data; the others are named. Where logs lie beside it, a notebook is not read (``walk.discover``): most look at runs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
@@ -32,6 +33,12 @@ _COUNTED = LazyRegex(
     r"|^\s{1,12}\d+(?:\s{2,20}\d{1,12}\.\d{1,12}s?){3,12}\s*$"
     r"|^\s{0,12}\d{1,6}/\d{1,6}\s{2,12}(?:\d{1,4}(?:\.\d{1,6})?[GM]\s{2,12})?\d{1,9}\.\d"  # YOLO
 )
+_SCORED = LazyRegex(
+    r"(?i)^\W{0,9}(?:(?:the |final |model |mean |average )?(?:test(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?)\b)[\w -]{0,30}(?:loss|acc|accuracy|error|score|mse|mae|rmse|f1|auc)\b[^\d:=]{0,20}[:=] ?\[?\d"
+)
+"""A line that tells by its name what was scored on held-out data, in a cell of its own."""
+MAX_SCORED = 20
+"""Such lines below one training; more are those of a comparison."""
 _LOSS = LazyRegex(r"(?i)(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev)[_ -]?)?loss")
 _COUNTERS = frozenset({"epoch", "epochs", "step", "steps", "iteration"})
 _ROW = LazyRegex(r"(?i)</tr\s*>")
@@ -60,18 +67,24 @@ class Notebook:
         first = 1
         trainings: list[tuple[int, int, list[str]]] = []
         failed: list[tuple[int, int, list[str]]] = []
+        scored: list[tuple[int, str]] = []
         for place, (lines, ends_in_error) in enumerate(_printed(book)):
             if sum(_COUNTED.search(line) is not None for line in lines) >= COUNTED_LINES:
                 trainings.append((place, first, lines))
+                scored = []
             elif ends_in_error:
                 failed.append((place, first, lines))
+            else:
+                scored += [(first + at, line) for at, line in enumerate(lines) if _SCORED.match(line)]
             first += len(lines)
         trainings = trainings or failed[-1:]  # what never began to train failed where it stopped
         if len(trainings) > 1:
             others = ", ".join(str(place + 1) for place, _, _ in trainings[-6:-1])
             out.gap(f"the last of {len(trainings)} trainings was read; cells {others} print others")
-        for _, first, lines in reversed(trainings):
-            read_lines(((first + place, line, None) for place, line in enumerate(lines)), out)
+        for number, (_, first, lines) in enumerate(reversed(trainings)):
+            below = scored[:MAX_SCORED] if number == 0 else []
+            printed = chain(((first + at, line) for at, line in enumerate(lines)), below)
+            read_lines(((at, line, None) for at, line in printed), out)
             if out.has_metrics:  # a look at a table counts its rows too
                 return
 
