@@ -86,6 +86,8 @@ def test_the_line_is_known(kind: str, line: str) -> None:
         ("native_check_failed", "a.cu:105: kernel: block: [0,0,0], thread: [1,0,0] Assertion `t >= 0 && t < n` failed."),
         ("native_check_failed", "RuntimeError: Assertion `target >= 0 && target < n' failed.  at /src/generic/Loss.c:97"),
         ("native_check_failed", "INFO: test_shapes.py:86] Check failed: expected, retried"),
+        ("record_undecodable", "train: /data/a.jpg: ignoring corrupt image/label: non-normalized or out of bounds coordinates [1.5]"),
+        ("cuda_oom", "OP_REQUIRES failed at mkl_util.h:846 : RESOURCE_EXHAUSTED: OOM when allocating tensor with shape[9,9] and"),
         ("object_store_error", "attempt 3: Error executing an HTTP request: HTTP response code 503, retrying"),
     ],
 )  # fmt: skip
