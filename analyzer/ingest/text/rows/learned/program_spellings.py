@@ -78,6 +78,12 @@ _READ_WRONG = LazyRegex(r"\b(?:(char)|word|B([CW])ER) train ?= ?(?=\d)")
 _OF_YAML = LazyRegex(r"(?i)(?<=: )([-+]?)\.(nan|inf)\s{0,4}$")
 """What is no number, as YAML spells it."""
 
+_WITHIN = LazyRegex(
+    rf"\b(?P<name>[A-Za-z]\w{{1,20}}) ?[:=] ?\[(?P<shares>\d{{1,3}}%={_NUMBER}(?:, ?\d{{1,3}}%={_NUMBER}){{0,9}})\]"
+)
+_SHARE = LazyRegex(rf"(\d{{1,3}})%=({_NUMBER})")
+"""How many answers lie within some percent of the truth: ``Acc = [1%=0.25, 5%=0.5]``."""
+
 _PAIRED = LazyRegex(rf"(?<![\w.])([A-Za-z]\w{{0,30}})\[({_NUMBER}), ?({_NUMBER})\]")
 """Two losses of each network, as many write who follow one tutorial on GANs: ``>7, dA[0.5,0.75] g[9.5,9.25]``."""
 
@@ -111,6 +117,8 @@ def plain_of_programs(text: str) -> str:
     ('step 29/30, Test average MRR: 0.5', 'eval/accuracy: 0.25', 'sizes[3]')
     >>> plain_of_programs("char train=9.5%, word train=20%"), plain_of_programs("BCER train=9.5%"), plain_of_programs("reward: .nan")
     ('train cer=9.5%, train wer=20%', 'train cer=9.5%', 'reward: nan')
+    >>> plain_of_programs("Acc = [1%=0.25, 5%=0.5]")
+    'Acc_within_1: 0.25, Acc_within_5: 0.5'
     """
     text = _LOGGED.sub(" ", text) if "it/s]" in text else text
     text = _ESTIMATED.sub("", text) if "~" in text else text
@@ -125,6 +133,7 @@ def plain_of_programs(text: str) -> str:
     text = _BOXED.sub(r"\1: \2", text) if "[" in text else text
     text = _OF_STEP.sub(r"step \g<at>, \g<name>: ", text) if "[" in text else text
     text = _READ_WRONG.sub(_of_reading, text) if " train" in text else text
+    text = _WITHIN.sub(_within, text) if "%=" in text else text
     text = _OF_YAML.sub(r"\1\2", text) if ": " in text else text
     text = _RANGE.sub(r"\1: \4, min_\1: \2, max_\1: \3", text)
     text = _IN_ROUNDS.sub(_of_rounds, text)
@@ -148,6 +157,12 @@ def _of_a_phase(match: re.Match[str]) -> str:
 def _of_rounds(match: re.Match[str]) -> str:
     """A row for each round, as a part: the rounds may have been told one by one before."""
     return _IN_ROUND.sub(rf"step \1, part/{match['name']}: \2; ", match["pairs"])
+
+
+def _within(match: re.Match[str]) -> str:
+    return ", ".join(
+        f"{match['name']}_within_{share}: {value}" for share, value in _SHARE.findall(match["shares"])
+    )
 
 
 def _of_reading(match: re.Match[str]) -> str:
