@@ -100,12 +100,16 @@ _ACCURACIES = word_set("acc accuracy")
 
 
 def _of_the_output(run: Run, metric: str) -> tuple[Series, ...]:
-    """The accuracy of a model of several outputs of which only one is scored, by the name of that output: ``caps_acc``, ``val_caps_acc``."""
+    """The accuracy of a model of several outputs of which only one is scored, by the name of that output: ``caps_acc`` beside ``caps_loss``."""
     words = {name: words_of(name) for name in run.metrics.names if not read_name(name).setting}
+    outputs = {parts[:-1] for parts in words.values() if parts[-1:] == ("loss",)}
     scored = [
         name
         for name, parts in words.items()
-        if parts[-1:] and parts[-1] in _ACCURACIES and read_name(name).phase in _OF_OUTPUTS[metric]
+        if parts[-1:]
+        and parts[-1] in _ACCURACIES
+        and parts[:-1] in outputs
+        and read_name(name).phase in _OF_OUTPUTS[metric]
     ]
     series = all_series(run, scored[0]) if len(scored) == 1 else ()
     shares = bool(series) and series[0].value.min() >= 0 and series[0].value.max() <= 1
@@ -117,6 +121,8 @@ def _has_players(run: Run) -> bool:
     """Whether losses of players or of policies were logged; a maker alone, with no target of its own, plays against nobody."""
     found = [_adversary(name) for name in run.metrics.names if "loss" in name]
     players = {re.sub(r"[\W_\d]", "", match[0]).lower() for match in found if match is not None}
+    if {"ploss", "vloss"} <= {name.lower() for name in run.metrics.names}:
+        return True  # of a policy and of the value of states
     judged = any(JUDGES.intersection(words_of(name)) for name in run.metrics.names)
     return bool(players - MAKERS) or (bool(players) and (judged or bool(_remade(run))))
 

@@ -402,9 +402,18 @@ def test_the_course_of_the_loss(loss, name, value):
 @pytest.mark.parametrize(
     ("columns", "gap"),
     [
-        ({"caps_acc": RISING, "val_caps_acc": [0.5] * 8}, 0.325),
         (
-            {"caps_acc": RISING, "val_caps_acc": [0.5] * 8, "decoder_acc": RISING, "val_decoder_acc": RISING},
+            {"caps_loss": RISING, "val_caps_loss": RISING, "caps_acc": RISING, "val_caps_acc": [0.5] * 8},
+            0.325,
+        ),
+        ({"pixel_acc": RISING, "val_pixel_acc": [0.5] * 8}, None),
+        (
+            {
+                f"{phase}{output}_{what}": RISING
+                for phase in ("", "val_")
+                for output in ("caps", "word")
+                for what in ("loss", "acc")
+            },
             None,
         ),
     ],
@@ -435,6 +444,12 @@ def test_of_players_what_the_generator_makes_again_stands_for_the_loss(names, le
     facts = RunMaker().log(rows).plain()
 
     assert facts.get("signal.progress.learned") is learned
+
+
+@pytest.mark.parametrize(("other", "told"), [("vloss", False), ("aloss", True)])
+def test_the_value_of_states_is_no_loss_that_has_to_fall(other, told):
+    found = facts(**{"ploss": [-0.01] * 12, other: [9.0 + 9.0 * n for n in range(12)]})
+    assert bool(found.get("signal.loss.points")) == told
 
 
 def test_a_held_out_loss_that_its_perplexity_contradicts_is_a_sum():
