@@ -231,3 +231,20 @@ def test_answers_that_cost_many_times_a_guess_at_first_are_a_doubt_also_where_fe
         return diagnose(tmp_path).status
 
     assert ended(298.0) != "healthy"
+
+
+def test_a_lone_test_far_from_training_is_not_passed_over():
+    tested = {
+        "signal.eval.points": 1,
+        "signal.eval.loss_last": 1.25,
+        "signal.loss.last": 0.125,
+        "signal.generalisation.accuracy_gap": 0.2,
+    }
+    assert "lone-test-near-training" in health(tested).ids
+    near = (
+        {"signal.eval.loss_last": 0.5},
+        {"signal.generalisation.accuracy_gap": 0.05},
+        {"signal.eval.points": 8},
+    )
+    for one in near:
+        assert "lone-test-near-training" not in health({**tested, **one}).ids
