@@ -399,57 +399,10 @@ def test_the_course_of_the_loss(loss, name, value):
     assert facts(loss=loss)[f"signal.progress.{name}"] is value
 
 
-@pytest.mark.parametrize(
-    ("columns", "gap"),
-    [
-        (
-            {"caps_loss": RISING, "val_caps_loss": RISING, "caps_acc": RISING, "val_caps_acc": [0.5] * 8},
-            0.325,
-        ),
-        ({"pixel_acc": RISING, "val_pixel_acc": [0.5] * 8}, None),
-        (
-            {
-                f"{phase}{output}_{what}": RISING
-                for phase in ("", "val_")
-                for output in ("caps", "word")
-                for what in ("loss", "acc")
-            },
-            None,
-        ),
-    ],
-)
-def test_the_accuracy_of_the_only_output_that_is_scored_is_that_of_the_model(columns, gap):
-    found = facts(loss=[5000.0] * 8, val_loss=[5000.0] * 8, **columns).get("signal.gap.score_last")
-    assert found == (gap and pytest.approx(gap))
-
-
 @pytest.mark.parametrize(("held_out", "told"), [(0.5, None), (0.0, True)])
 def test_a_first_row_before_anything_was_counted_is_no_loss_of_zero(held_out, told):
     row = {"loss": [0.0], "accuracy": [0.0], "val_loss": [held_out], "val_accuracy": [0.125]}
     assert facts(**row).get("signal.exact.zero_but_wrong") == told
-
-
-@pytest.mark.parametrize(
-    ("names", "learned"),
-    [
-        (("loss_g_l1",), True),
-        (("loss_cycle_a", "loss_idt_a"), True),
-        (("loss_d_fake",), None),  # a player's loss need not fall, and tells nothing if it does
-        (("loss_gp",), None),
-    ],
-)
-def test_of_players_what_the_generator_makes_again_stands_for_the_loss(names, learned):
-    rows = {"loss_g_gan": [0.7, 0.9, 0.6, 0.8] * 5, "loss_d_real": [0.6, 0.7, 0.5, 0.6] * 5}
-    rows |= {name: [10.0 * 0.9**i for i in range(20)] for name in names}
-    facts = RunMaker().log(rows).plain()
-
-    assert facts.get("signal.progress.learned") is learned
-
-
-@pytest.mark.parametrize(("other", "told"), [("vloss", False), ("aloss", True)])
-def test_the_value_of_states_is_no_loss_that_has_to_fall(other, told):
-    found = facts(**{"ploss": [-0.01] * 12, other: [9.0 + 9.0 * n for n in range(12)]})
-    assert bool(found.get("signal.loss.points")) == told
 
 
 def test_a_held_out_loss_that_its_perplexity_contradicts_is_a_sum():
