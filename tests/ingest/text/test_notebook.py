@@ -47,6 +47,16 @@ def test_what_a_cell_below_scored_on_held_out_data_belongs_to_the_training(tmp_p
     assert not points(load_run(path).run, "eval_loss")
 
 
+@pytest.mark.parametrize("look_first", [False, True])
+def test_a_look_at_a_table_takes_no_score_from_the_training_above_it(tmp_path, look_first):
+    look = cell(stream("".join(f"step {n} of the pipeline is ready\n" for n in range(1, 5))))
+    scored = cell(stream("Test loss: 2.25\nTest accuracy: 0.5\n"))
+    cells = (look, scored) if look_first else (scored, look)
+    run = load_run(notebook(tmp_path / "fit.ipynb", cell(epochs(2.5, 1.5, 1.25)), *cells)).run
+    assert [value for _, value in points(run, "loss")] == [2.5, 1.5, 1.25]
+    assert [value for _, value in points(run, "eval_loss")] == [2.25]
+
+
 def test_of_two_trainings_the_last_is_the_run_and_the_other_is_named(tmp_path):
     path = notebook(
         tmp_path / "fit.ipynb", cell(epochs(2.5, 1.5)), cell(epochs(9.0, 8.0, 7.0)), cell(stream("done\n"))

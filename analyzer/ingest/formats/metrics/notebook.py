@@ -4,7 +4,8 @@ r"""Jupyter notebooks: what the cell that trained printed, read as a console; ta
     <th>epoch</th><th>train_loss</th> … <td>0</td><td>1.93</td>                 fastai and Hugging Face draw HTML
 
 A notebook often trains several models, one to a cell. Two runs are never one series: the last cell that trained is the
-run, with what the cells below it scored on held-out data; the others are named. Where logs lie beside it, a notebook is not read (``walk.discover``): most look at runs.
+run, with what the cells below it scored on held-out data; the others are named. Where logs lie beside it, a notebook is
+not read (``walk.discover``): most look at runs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
@@ -20,6 +20,7 @@ from analyzer.ingest.source_text import read_text
 from analyzer.ingest.text.text_layer import strip_escapes
 from analyzer.ingest.text.text_log import read_lines
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import NamedTuple
 
 MAX_BYTES = 64 << 20
 """A notebook holds its pictures; with a hundred of them it has some twenty megabytes."""
@@ -46,6 +47,18 @@ _CELL = LazyRegex(r"(?is)<t[hd]\b[^>]{0,200}>(.{0,200}?)</t[hd]\s*>")
 _TAG = LazyRegex(r"<[^<>]{0,200}>")
 
 
+Numbered = tuple[int, str]
+"""A line with its place among all lines that were printed."""
+
+
+class Part(NamedTuple):
+    """What one cell printed, and what the cells below it scored, up to the next part."""
+
+    place: int
+    lines: list[Numbered]
+    scored: list[Numbered]
+
+
 class Notebook:
     """Reads the outputs of a notebook."""
 
@@ -65,26 +78,25 @@ class Notebook:
             out.gap(f"not a whole notebook: {error}", evidence=True)
             return
         first = 1
-        trainings: list[tuple[int, int, list[str]]] = []
-        failed: list[tuple[int, int, list[str]]] = []
-        scored: list[tuple[int, str]] = []
-        for place, (lines, ends_in_error) in enumerate(_printed(book)):
-            if sum(_COUNTED.search(line) is not None for line in lines) >= COUNTED_LINES:
-                trainings.append((place, first, lines))
-                scored = []
+        trainings: list[Part] = []
+        failed: list[Part] = []
+        for place, (printed, ends_in_error) in enumerate(_printed(book)):
+            part = Part(place, list(enumerate(printed, first)), [])
+            first += len(printed)
+            if sum(_COUNTED.search(line) is not None for line in printed) >= COUNTED_LINES:
+                trainings.append(part)
             elif ends_in_error:
-                failed.append((place, first, lines))
-            else:
-                scored += [(first + at, line) for at, line in enumerate(lines) if _SCORED.match(line)]
-            first += len(lines)
+                failed.append(part)
+            elif trainings:
+                trainings[-1].scored.extend(line for line in part.lines if _SCORED.match(line[1]))
         trainings = trainings or failed[-1:]  # what never began to train failed where it stopped
         if len(trainings) > 1:
-            others = ", ".join(str(place + 1) for place, _, _ in trainings[-6:-1])
+            others = ", ".join(str(part.place + 1) for part in trainings[-6:-1])
             out.gap(f"the last of {len(trainings)} trainings was read; cells {others} print others")
-        for number, (_, first, lines) in enumerate(reversed(trainings)):
-            below = scored[:MAX_SCORED] if number == 0 else []
-            printed = chain(((first + at, line) for at, line in enumerate(lines)), below)
-            read_lines(((at, line, None) for at, line in printed), out)
+        below: list[Numbered] = []
+        for part in reversed(trainings):
+            below = part.scored + below
+            read_lines(((at, line, None) for at, line in part.lines + below[:MAX_SCORED]), out)
             if out.has_metrics:  # a look at a table counts its rows too
                 return
 
