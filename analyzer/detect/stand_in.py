@@ -25,7 +25,8 @@ def _adversary(name: str) -> re.Match[str] | None:
     return _ADVERSARIES.search(" ".join(words_of(name)))
 
 
-_PHASES = {"loss": ("", "train"), "eval_loss": ("eval",)}
+_TRAINING, _HELD_OUT = ("", "train"), ("eval",)
+_PHASES = {"loss": _TRAINING, "eval_loss": _HELD_OUT, "accuracy": _TRAINING, "eval_accuracy": _HELD_OUT}
 
 REWARD_OF_AGENT = LazyRegex(
     r"(?i)(?:agent[ _/]?\d{1,2}[ _/])?(?:episode[ _])?(?:reward|return)s?[ _/]?\d{1,2}|agent[ _/]?\d{1,2}[ _/](?:reward|return)s?"
@@ -49,10 +50,10 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
         return _mean_of_agents(run)
     if metric in _BOOSTED and (learned := all_series(run, "learn")):
         return _boosted(run, metric, learned[0])
-    if metric in _OF_OUTPUTS:
-        return _of_the_output(run, metric)
     if metric not in _PHASES:
         return ()
+    if metric.endswith("accuracy"):
+        return _of_the_output(run, metric)
     if _has_players(run):
         return _sum_of_parts(run, metric, _remade(run)) if metric == "loss" else ()
     found: list[tuple[int, int, str]] = []
@@ -95,7 +96,6 @@ def _boosted(run: Run, metric: str, learned: Series) -> tuple[Series, ...]:
     return tuple(replace(one, metric=metric) for one in all_series(run, _BOOSTED[metric]))
 
 
-_OF_OUTPUTS = {"accuracy": ("", "train"), "eval_accuracy": ("eval",)}
 _ACCURACIES = word_set("acc accuracy")
 
 
@@ -109,7 +109,7 @@ def _of_the_output(run: Run, metric: str) -> tuple[Series, ...]:
         if parts[-1:]
         and parts[-1] in _ACCURACIES
         and parts[:-1] in outputs
-        and read_name(name).phase in _OF_OUTPUTS[metric]
+        and read_name(name).phase in _PHASES[metric]
     ]
     series = all_series(run, scored[0]) if len(scored) == 1 else ()
     shares = bool(series) and series[0].value.min() >= 0 and series[0].value.max() <= 1
@@ -153,7 +153,7 @@ def _named_by_phase(run: Run, metric: str) -> tuple[Series, ...]:
     }
     if any(len(names) != 1 for names in alone.values()):
         return ()
-    train, held_out = ([*all_series(run, alone[phase][0])] for phase in _PHASES)
+    train, held_out = ([*all_series(run, names[0])] for names in alone.values())
     if len(train) != 1 or len(held_out) != 1 or not same_rows(train[0], held_out[0]):
         return ()
     values = train[0].value

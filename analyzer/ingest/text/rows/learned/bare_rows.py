@@ -237,13 +237,13 @@ class BareRows:
             and all(read_score(name).better for name in kind)
             and len({tuple(values.values()) for _, values in rows}) > 1
         }
-        # a list of scores is the result of an evaluation, which may be all that a log tells
         broken = {
             kind: rows
             for kind, rows in self._beside.items()
             if all(map(is_score, kind))
             and not all(isfinite(value) for _, told in rows for value in told.values())
         }
+        # a list of scores is the result of an evaluation, which may be all that a log tells
         results = self._beside if len(self._beside) >= BARE_NAMES and all(map(is_score, chain(*self._beside))) else {}  # fmt: skip
         waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course | results | broken  # fmt: skip
         lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
