@@ -374,3 +374,27 @@ def test_what_an_epoch_ended_with_in_a_file_that_was_cut(tmp_path):
     assert points(run, "loss") == [(9, 0.5)]
     assert points(run, "eval_loss") == [(9, 0.625)]
     assert points(run, "training_f1") == [(9, 0.75)]
+
+
+def test_rows_that_are_empty_in_every_list_were_not_run(tmp_path):
+    (tmp_path / "history.json").write_text(
+        '{"loss": [2.5, 1.5, 1.25, null, null], "val_loss": [2.5, 1.75, 1.5, null, null]}'
+    )
+    run = load_run(tmp_path).run
+
+    assert points(run, "loss") == [(1, 2.5), (2, 1.5), (3, 1.25)]
+    assert any("the last 2 rows are empty in every list" in gap.reason for gap in run.gaps)
+
+
+def test_a_loss_that_is_empty_beside_a_finite_accuracy_was_nan(tmp_path):
+    (tmp_path / "history.json").write_text('{"loss": [2.5, 1.5, null], "accuracy": [0.25, 0.5, 0.125]}')
+
+    assert math.isnan(points(load_run(tmp_path).run, "loss")[-1][1])
+
+
+def test_a_metric_that_only_some_rows_have_stands_at_these(tmp_path):
+    rows = [{"epoch": n, "loss": 1 / n} | ({"val_loss": 2 / n} if n % 2 == 0 else {}) for n in range(1, 6)]
+    (tmp_path / "history.json").write_text(json.dumps({"history": rows}))
+    run = load_run(tmp_path).run
+
+    assert points(run, "eval_loss") == [(2, 1.0), (4, 0.5)]

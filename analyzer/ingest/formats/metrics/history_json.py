@@ -18,6 +18,7 @@ Of a file that was cut at its end what stands in it is read.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Collection, Sequence
@@ -98,6 +99,12 @@ class HistoryJson:
             return
         columns = _by_metric(data) if isinstance(data, dict) else {"loss": data}
         courses = {name: values for name, column in columns.items() if (values := _values(column))}
+        if unrun := _rows_not_run(courses.values()):
+            courses = {name: values[:-unrun] for name, values in courses.items()}
+            out.gap(
+                f"the last {unrun} rows are empty in every list: taken for epochs that were not run",
+                evidence=True,
+            )
         # Lists of settings stand beside those of the course, and are not as long as any of it.
         mixed = isinstance(data, dict) and any(
             isinstance(value, str | int | float) for value in data.values()
@@ -105,7 +112,7 @@ class HistoryJson:
         rows = {len(values) for name, values in courses.items() if mixed and is_known_metric(str(name))}
         for name, values in courses.items():
             if not rows or len(values) in rows:
-                steps = _steps(columns[name], len(values))
+                steps = _steps(columns[name], len(values) + unrun)[: len(values)]
                 named = f"{name}_loss" if of_losses and str(name).lower() in _PHASES else str(name)
                 out.metrics(named[:250], steps=steps, values=values, lines=[1] * len(values))
         if isinstance(data, dict) and any(str(name).startswith("val_") for name in data):
@@ -232,10 +239,16 @@ def _numbered(data: dict[str, Any]) -> bool:
 
 def _turned(rows: list[Any]) -> dict[str, Any]:
     """A column for each key of rows; a row within a row becomes columns below its key."""
-    columns = {
-        key: [row.get(key) for row in rows] for key in dict.fromkeys(key for row in rows for key in row)
-    }
-    return {key: _turned(column) if all(isinstance(cell, dict) for cell in column) else column for key, column in columns.items()}  # fmt: skip
+    columns = {key: {str(at + 1): row[key] for at, row in enumerate(rows) if key in row} for key in dict.fromkeys(key for row in rows for key in row)}  # fmt: skip
+    return {key: _turned_column(column, len(rows)) for key, column in columns.items()}
+
+
+def _turned_column(column: dict[str, Any], rows: int) -> Any:
+    """A list where each row has the key; values below the numbers of their rows where some lack it."""
+    cells = list(column.values())
+    if all(isinstance(cell, dict) for cell in cells) and len(cells) == rows:
+        return _turned(cells)
+    return cells if len(cells) == rows else column
 
 
 def _is_index(column: dict[str, Any]) -> bool:
@@ -252,6 +265,20 @@ def _steps(column: Any, rows: int) -> list[int]:
     numbers = [int(key) for key in _in_order(column) if key.isdecimal()] if isinstance(column, dict) else []
     counts = list(range(rows))
     return numbers if len(numbers) == rows and numbers != counts else [at + 1 for at in counts]
+
+
+def _rows_not_run(courses: Collection[Sequence[float]]) -> int:
+    """How many rows at the end are empty in every one of several lists of one length.
+
+    A loss that became NaN leaves the accuracy, the rate or the time beside it finite.
+
+    >>> _rows_not_run([[2.0, 1.0, math.nan], [1.5, math.nan, math.nan]]), _rows_not_run([[1.0, math.nan]])
+    (1, 0)
+    """
+    if len(courses) < 2 or len({len(values) for values in courses}) > 1:
+        return 0
+    empty = min(sum(1 for _ in itertools.takewhile(math.isnan, reversed(values))) for values in courses)
+    return empty if empty < len(next(iter(courses))) else 0
 
 
 def _values(column: Any) -> Sequence[float]:
