@@ -105,9 +105,9 @@ def _needed(facts: Mapping[str, Scalar]) -> int:
     """Points that a verdict of health needs: fewer the more they show."""
     share = facts.get("signal.progress.fall_share")
     if facts.get("run.completed") is True:
-        little = (
-            isinstance(share, float) and share < LITTLE_FALL and not facts.get("signal.progress.score_points")
-        )
+        # of a run without a training loss nothing tells how far it fell
+        fell_far = isinstance(share, float) and share >= LITTLE_FALL
+        little = not fell_far and not facts.get("signal.progress.score_points")
         return ENOUGH_POINTS_CLEAR if little else ENOUGH_POINTS_COMPLETED
     if facts.get("signal.progress.kept") is not True:
         return ENOUGH_POINTS

@@ -102,6 +102,21 @@ def test_two_losses_that_hardly_differ_say_nothing_even_if_the_run_ended_as_plan
     assert diagnose(tmp_path, rows + end).status == status
 
 
+@pytest.mark.parametrize(
+    ("losses", "status"), [([0.69, 0.66], "insufficient"), ([0.69, 0.6, 0.5], "healthy")]
+)
+def test_two_evaluations_without_a_training_loss_say_nothing_even_if_the_run_ended_as_planned(
+    tmp_path, losses, status
+):
+    rows = "".join(
+        f"{{'eval_loss': {loss}, 'eval_runtime': 9.5, 'epoch': {at + 1}.0}}\n"
+        for at, loss in enumerate(losses)
+    )
+    end = "{'train_runtime': 95.5, 'train_samples_per_second': 10.5, 'epoch': 3.0}\n"
+
+    assert diagnose(tmp_path, rows + end).status == status
+
+
 def mixed(right, held_out):
     return "".join(
         f"Epoch {at}: train_loss {1.2 + 1.1 * math.exp(-at / 10):.4f} train_acc {right(at):.4f}"
