@@ -18,6 +18,7 @@ from analyzer.detect.curves.numerics.scale_course import (
     hysteresis,
     scale_course,
 )
+from analyzer.model.arrays import Values
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT
 
@@ -139,8 +140,17 @@ def _verdicts(out: FactWriter, view: RunView, course: ScaleCourse, refs: list[So
         out.put("floor_step", _floor_step(course), refs)
     out.put("collapsing", _collapsing(course, recovers, at_floor), refs)
     if course.scales.size:
-        out.put("below_one", bool(course.scales.min() < 1.0), refs)
+        out.put("below_one", _below_one(course.scales), refs)
     out.put("pinned_low", _pinned(course), refs)
+
+
+def _below_one(scales: Values) -> bool:
+    """Whether a scale fell below one; icefall's begins at one, logs little and goes on far below it.
+
+    >>> _below_one(np.array([4.0, 0.5])), _below_one(np.array([0.125, 0.125])), _below_one(np.array([0.001]))
+    (True, False, True)
+    """
+    return bool(scales.min() < 1.0 and (scales.max() >= 1.0 or scales.min() < LOST_SCALE))
 
 
 def _good_steps(view: RunView, course: ScaleCourse) -> int | None:

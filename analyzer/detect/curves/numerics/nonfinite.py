@@ -179,13 +179,15 @@ def earliest_step(view: RunView, points: BadPoints) -> int | None:
 
 
 def _ends_in_sudden_zeros(values: Values) -> bool:
-    """Whether the last losses are 0 right after one that no step brings below the rounding of a log.
+    """Whether the last losses are 0, and none before, right after one that no step brings below the rounding of a log.
 
     >>> _ends_in_sudden_zeros(np.array([2.5, 2.7, 0.0])), _ends_in_sudden_zeros(np.array([2.5, 0.0001, 0.0]))
     (True, False)
+    >>> _ends_in_sudden_zeros(np.array([9e4, 0.0, 4e4, 0.0]))  # losses of single samples
+    False
     """
     good = np.flatnonzero(values != 0.0)
-    return bool(good.size and good[-1] + 1 < values.size and values[good[-1]] >= SUDDEN)
+    return bool(good.size and good[-1] + 1 == good.size < values.size and values[good[-1]] >= SUDDEN)
 
 
 def _rounded_away(values: Values) -> Mask:
