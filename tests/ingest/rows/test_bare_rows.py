@@ -367,3 +367,25 @@ def test_a_score_behind_the_last_row_is_of_held_out_data_and_one_ahead_of_it_may
 
     assert points(read_text(f"{rows}{answers}Accuracy:  0.75\n"), "eval_accuracy") == [(None, 0.75)]
     assert "eval_accuracy" not in read_text(f"Accuracy:  0.75\n{answers}{rows}").metrics.names
+
+
+@pytest.mark.parametrize("values", ["flat", "rising"])
+def test_a_column_of_numbers_that_does_not_fall_is_read_and_stands_for_no_loss(values):
+    rise = 0.01 if values == "rising" else 0.0
+    text = "".join(f"{0.5 + rise * at + (at * 7 % 5) / 100:.12f}\n" for at in range(40))
+    run = read_text(text)
+
+    assert len(points(run, "number")) == 40
+    assert "unnamed" not in run.metrics.names
+
+
+def test_a_number_of_many_digits_behind_a_counter_and_a_comma_is_no_part_of_it():
+    text = "".join(f"{50 * at},{300.125 / at:.14f},-{1134.25:.12f}\n" for at in range(1, 12))
+
+    assert points(read_text(text), "unnamed")[:2] == [(50, 300.125), (100, 150.0625)]
+
+
+def test_a_number_in_brackets_between_a_score_and_its_value_is_its_step():
+    text = "Iteration: 0 Loss: 0.5\nAccuracy (499): 0.875\nAccuracy (999): 0.9375\n"
+
+    assert points(read_text(text), "accuracy") == [(499, 0.875), (999, 0.9375)]

@@ -68,9 +68,9 @@ _IN_ROUND = LazyRegex(rf"\((\d{{1,9}}), ({_NUMBER})\)(?:, )?")
 
 
 _OF_STEP = LazyRegex(
-    rf"^(?P<name>[A-Za-z][\w@ -]{{1,60}}?) (?:at|after) (?:step |iteration )?\[(?P<at>\d{{1,9}}/\d{{1,9}})\] ?[:=] ?(?={_NUMBER}\s{{0,4}}$)"
+    rf"^(?P<name>[A-Za-z][\w@ -]{{1,60}}?) (?:(?:at|after) (?:step |iteration )?\[(?P<at>\d{{1,9}}/\d{{1,9}})\]|\((?P<step>\d{{3,9}})\)) ?[:=] ?(?={_NUMBER}\s{{0,4}}$)"
 )
-"""A score whose step stands between its name and its value: ``Test average MRR at [29/30]: 0.5``."""
+"""A score whose step stands between its name and its value: ``Test average MRR at [29/30]: 0.5``, ``Accuracy (499): 0.5``; a small number may be of how many answers."""
 _BOXED = LazyRegex(r"^([A-Za-z][\w/@.-]{1,60})\[(-?\d{1,9}\.\d{1,20}(?:[eE][-+]?\d{1,3})?|nan)\]\s{0,4}$")
 """A line of a name and its value in brackets: ``eval/accuracy[0.25]``."""
 _READ_WRONG = LazyRegex(r"\b(?:(char)|word|B([CW])ER) train ?= ?(?=\d)")
@@ -115,6 +115,8 @@ def plain_of_programs(text: str) -> str:
     ('eval metric, acc: 0.5, fps: 9.5', 'Val 0.5')
     >>> plain_of_programs("Test average MRR at [29/30]: 0.5"), plain_of_programs("eval/accuracy[0.25]"), plain_of_programs("sizes[3]")
     ('step 29/30, Test average MRR: 0.5', 'eval/accuracy: 0.25', 'sizes[3]')
+    >>> plain_of_programs("Accuracy (499): 0.5"), plain_of_programs("Recall (10): 0.5")
+    ('step 499, Accuracy: 0.5', 'Recall (10): 0.5')
     >>> plain_of_programs("char train=9.5%, word train=20%"), plain_of_programs("BCER train=9.5%"), plain_of_programs("reward: .nan")
     ('train cer=9.5%, train wer=20%', 'train cer=9.5%', 'reward: nan')
     >>> plain_of_programs("Acc = [1%=0.25, 5%=0.5]")
@@ -131,7 +133,7 @@ def plain_of_programs(text: str) -> str:
     text = _RECALLED.sub(r"R_\1", _MATCHED.sub(r"cmc\1: ", text))
     text = _OBJECTNESS.sub("Obj_confidence", text)
     text = _BOXED.sub(r"\1: \2", text) if "[" in text else text
-    text = _OF_STEP.sub(r"step \g<at>, \g<name>: ", text) if "[" in text else text
+    text = _OF_STEP.sub(_of_step, text) if "[" in text or "(" in text else text
     text = _READ_WRONG.sub(_of_reading, text) if " train" in text else text
     text = _WITHIN.sub(_within, text) if "%=" in text else text
     text = _OF_YAML.sub(r"\1\2", text) if ": " in text else text
@@ -147,6 +149,10 @@ def _in_ones(match: re.Match[str]) -> str:
     """The counter of a bar that tells thousands: ``644it/4.00kit``."""
     done, total = (round(float(match[at]) * (1000 if match[at + 1] else 1)) for at in (1, 3))
     return f"{done}/{total}"
+
+
+def _of_step(match: re.Match[str]) -> str:
+    return f"step {match['at'] or match['step']}, {match['name']}: "
 
 
 def _of_a_phase(match: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ It counts only if nothing else of the log was a metric, a counter runs on evenly
 first number does not rise beyond its scatter, nor stands still before others that may be the loss: what falls or stays
 beside a counter is most likely what the loop minimises. Beside a counter that a word calls an epoch or a step fewer rows are enough, and a
 number that rises is one too, but no stand-in for the loss. ``Epoch 3: 9280 / 10000`` is the share of a test set that was right.
-Numbers without a counter have to fall, or to end in values that are none. The series is called ``unnamed``, those of further columns ``unnamed_2`` and so on.
+Numbers without a counter are no stand-in either unless they fall, or end in values that are none. The series is called ``unnamed``, those of further columns ``unnamed_2`` and so on.
 Counters with one number below a line such as ``Accuracy of every epoch:`` are rows of what that names, however few and whatever their course.
 """
 
@@ -40,8 +40,8 @@ MIN_ALONE = 30
 MIN_BROKEN = 5
 """Values at the end that are NaN or infinite, where numbers need neither names nor a course to be what broke."""
 
-RISING = "number"
-"""What a number beside an epoch is called that rises."""
+NUMBER = "number"
+"""What a number is called that rises beside an epoch, or does not fall where it stands alone."""
 
 LEAP = 1000.0
 """One row among ten and more at a thousand times what the others are worth: scores are bounded and counts do not leap, losses do."""
@@ -110,11 +110,8 @@ class UnnamedColumns:
         if not log.is_empty:
             return
         self._tell_shares(log)
-        alone = [value for value, _ in self._alone]
-        broken = len(alone) >= MIN_BROKEN and not np.isfinite(alone[-MIN_BROKEN:]).any()
-        if not self._rows and (broken or (len(alone) >= MIN_ALONE and self._rise(alone) < 0)):
-            for value, line in self._alone:
-                log.metric("unnamed", value, line, None)
+        if not self._rows:
+            self._tell_alone(log)
         first = [values[0] for _, values, _ in self._rows]
         ends_broken = len(first) >= MIN_BROKEN and not np.isfinite(first[-MIN_BROKEN:]).any()
         named = (self._name or log.measures) if first and len(self._rows[0][1]) == 1 else ""
@@ -126,12 +123,22 @@ class UnnamedColumns:
         if steps is None or is_setting or (rises and not (self._counted and len(self._rows[0][1]) == 1)):
             return
         # What rises beside an epoch may be a score or a likelihood: no stand-in for the loss.
-        named = RISING if rises else named
+        named = NUMBER if rises else named
         for step, (_, values, line) in zip(steps, self._rows, strict=True):
             for at, value in enumerate(values):
                 log.metric(f"unnamed_{at + 1}" if at else named or "unnamed", value, line, step)
         if steps[-1] is not None:
             log.saw_step(steps[-1])
+
+    def _tell_alone(self, log: LogState) -> None:
+        """Write a column of numbers: what falls, or breaks, stands for a loss; what does not is read and stands for nothing."""
+        alone = [value for value, _ in self._alone]
+        broken = len(alone) >= MIN_BROKEN and not np.isfinite(alone[-MIN_BROKEN:]).any()
+        if not broken and len(alone) < MIN_ALONE:
+            return
+        name = "unnamed" if broken or self._rise(alone) < 0 else NUMBER
+        for value, line in self._alone:
+            log.metric(name, value, line, None)
 
     def _tell_shares(self, log: LogState) -> None:
         """Write the share of samples that each epoch got right: of always as many, one row an epoch, and no count of batches."""
