@@ -398,3 +398,13 @@ def test_a_metric_that_only_some_rows_have_stands_at_these(tmp_path):
     run = load_run(tmp_path).run
 
     assert points(run, "eval_loss") == [(2, 1.0), (4, 0.5)]
+
+
+def test_scores_without_a_counter_are_read_from_a_file_that_is_named_for_them():
+    row = {"results": {"fid50k_full": 64.0}, "metric": "fid50k_full", "total_time": 9.5}
+    text = "".join(
+        json.dumps({**row, "snapshot_pkl": f"network-snapshot-{n:06d}.pkl"}) + "\n" for n in range(3)
+    )
+
+    assert len(points(read_files({"metric-fid50k_full.jsonl": text}), "results/fid50k_full")) == 3
+    assert claimed_by("answers.jsonl", text) is None

@@ -389,3 +389,19 @@ def test_a_number_in_brackets_between_a_score_and_its_value_is_its_step():
     text = "Iteration: 0 Loss: 0.5\nAccuracy (499): 0.875\nAccuracy (999): 0.9375\n"
 
     assert points(read_text(text), "accuracy") == [(499, 0.875), (999, 0.9375)]
+
+
+def test_a_bar_titled_with_both_losses_is_one_of_training():
+    bar = "train loss: {} | test loss: {} | reg: 2.5 : 100%|██████| 50/50 [00:12<00:00,  3.98it/s]\n"
+    run = read_text(bar.format(2.5, 2.75) + bar.format(1.5, 1.75))
+
+    assert [value for _, value in points(run, "loss")] == [2.5, 1.5]
+    assert [value for _, value in points(run, "eval_loss")] == [2.75, 1.75]
+
+
+def test_an_optimiser_that_ends_at_no_number_is_told():
+    run = read_text(
+        "Optimization terminated with:\n  Objective function value: nan\n  Number of iterations: 9\n"
+    )
+
+    assert points(run, "train_objective") == [(None, "nan")]

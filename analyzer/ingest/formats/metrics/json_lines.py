@@ -87,7 +87,7 @@ class JsonLines:
         # Only a file that is named for it, with a column that counts or rows that measure the same, is taken.
         is_named = METRIC_FILE.search(_SUFFIX.sub("", candidate.name)) is not None
         alike = len(rows) >= SURE_ROWS and all(row.keys() == rows[0].keys() for row in rows)
-        measures = alike and any(map(is_known_metric, rows[0]))
+        measures = alike and any(is_known_metric(key) or is_known_score(key) for key in rows[0])
         return Match.LIKELY if is_named and (named or measures or _counter(rows)) else Match.NO
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:

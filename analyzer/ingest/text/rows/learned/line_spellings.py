@@ -21,7 +21,7 @@ _ODD = LazyRegex(
     r"|\d(?<=[ .]\d) ?[:=] ?\d?\.\d|\d(?<=[ .]\d\d) ?[:=] ?\d?\.\d|of (?:the )?best |oss: [a-z]|oss (?:\[|of )\d"
     r"|, (?<=\w, )[a-z]\w{0,30}(?: \w{1,20})? {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d|set as:? {1,2}\d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch(?:[,:;|]|s  )"
     r"|ort \(\d|\[\(\d{1,9}, [-\dn]|fail \d|ank-?\d|^[a-zA-Z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\)\.(?<=\w\(\)\.)[a-z]"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|\bep|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr|mae|MAE|mse|MSE|snr|SNR|sim|SIM|dice|auc|AUC| is)(?: ?- ?)?\d|---:? {0,3}-?\d|===:? {0,3}-?\d|\d(?:step|iter|epoch)(?=[:,;| ])|-> (?:(?<=[\d%] -> )|(?<=[\d%] --> ))-?\d|cur metric, [a-z]|ain \d{3,6} -?\d\.\d{3,12}e|\](?: - \| {0,9}\d| (?<=[a-zA-Z]\] )[a-z]\w{0,20} -?\d{1,9}\.\d)|%WER \d|\) (?<=\d\) )(?:INFO|WARNING|DEBUG): |\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) \[?(?:-?\d{1,12}\.\d|[nN]a[nN]|inf)| of epoch \d|, \.\d|- {1,3}\d{1,9}\.?\d{0,9} \([am]|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|\[(?<=\w\[) {0,4}(?:-?\d{1,12}\.\d|nan|inf)|(?:at|ter) \[\d|\(\d{3,9}\) ?[:=]|[rRd] train ?=|%=\d|: [-+]?\.[nNiI]|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|\bep|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr|mae|MAE|mse|MSE|snr|SNR|sim|SIM|dice|auc|AUC| is)(?: ?- ?)?\d|---:? {0,3}-?\d|===:? {0,3}-?\d|\d(?:step|iter|epoch)(?=[:,;| ])|-> (?:(?<=[\d%] -> )|(?<=[\d%] --> ))-?\d|cur metric, [a-z]|ain \d{3,6} -?\d\.\d{3,12}e|\](?: - \| {0,9}\d| (?<=[a-zA-Z]\] )[a-z]\w{0,20} -?\d{1,9}\.\d)|%WER \d|\) (?<=\d\) )(?:INFO|WARNING|DEBUG): |\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) \[?(?:-?\d{1,12}\.\d|[nN]a[nN]|inf)| of epoch \d|, \.\d|- {1,3}\d{1,9}\.?\d{0,9} \([am]|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|\[(?<=\w\[) {0,4}(?:-?\d{1,12}\.\d|nan|inf)|(?:at|ter) \[\d|\(\d{3,9}\) ?[:=]|(?:bbox|bev|3d|aos) {1,4}AP ?:|unction value ?[:=]|[rRd] train ?=|%=\d|: [-+]?\.[nNiI]|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -47,8 +47,8 @@ _ESCAPED = LazyRegex(r"(?<=['\"])(?:\\[tn]|\s){1,6}|(?<=\w)(?:\\[tn]|\s){1,6}(?=
 _CALLED = LazyRegex(
     rf"(?<![\w.])([A-Za-z]\w{{0,30}})\([a-z]\w{{0,15}}, [^()]{{1,60}}\) = (?=-?{NUMBER}(?![\w.])|param\()"
 )
-_PARTS = LazyRegex(rf"(?:(?<=osses: )|(?<=oss: ))(?:[a-z]\w{{0,30}} {NUMBER},? ?){{2,20}}")
-_PART = LazyRegex(r"([a-z]\w{0,30}) (?=[-+\dni])")
+_PARTS = LazyRegex(rf"(?:(?<=osses: )|(?<=oss: ))(?:[A-Za-z]\w{{0,30}} {NUMBER},? ?){{2,20}}")
+_PART = LazyRegex(r"([A-Za-z]\w{0,30}) (?=[-+\dni])")
 _OLD_TUPLE = LazyRegex(r"^\('([A-Za-z]\w{0,30})[ :]{0,3}', (\{.{1,900}\})\)$")
 _OLD_STRING = LazyRegex(r"(?<=[ {(\[])u(?=')")
 _INDEXED = LazyRegex(
@@ -282,8 +282,8 @@ def plain_spelling(text: str) -> str:
     ('[3]:  loss:0.5', "round: 3, eval loss: 0.5, {'accuracy': 0.25}, 9.5)")
     >>> plain_spelling("loss(x, y) = param(0.5)"), plain_spelling("('Losses', {u'ner': 0.5})")
     ('loss = 0.5', "Losses {'ner': 0.5}")
-    >>> plain_spelling("[Losses: x 0.5, h 0.25, total 0.75, recall: 0.5]"), plain_spelling("('Epoch : ', 3)")
-    ('[Losses: loss_x: 0.5, loss_h: 0.25, total: 0.75, recall: 0.5]', '(Epoch: 3)')
+    >>> plain_spelling("[Losses: x 0.5, H 0.25, total 0.75, recall: 0.5]"), plain_spelling("('Epoch : ', 3)")
+    ('[Losses: loss_x: 0.5, loss_H: 0.25, total: 0.75, recall: 0.5]', '(Epoch: 3)')
     >>> plain_spelling("('Round #', 3, ' mean return', -9.5)")
     '(Round: 3, mean return: -9.5)'
     >>> plain_spelling("val, round, loss, acc ==> 002, 0.75, 0.5"), plain_spelling("Train acc, val acc : 0.5 0.75"), plain_spelling("x, y = 1, 2")
@@ -392,7 +392,7 @@ def _of_programs(text: str) -> str:
 
 
 _OF_PROGRAMS = LazyRegex(
-    r"\[\(\d{1,9}, [-\dn]|\* \d{1,12};|Score at iter|ogress: \(\d|^[a-z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\(\)\.[a-z]|report \(\d|\. Bit fail \d|ank-?\d{1,2} {0,3}[:=]|%WER |\] - \||\.5R: | \([am]|cur metric|\) (?:INFO|WARNING|DEBUG): |it/\d|[a-z]~\d|\w\[(?:-?\d{1,9}\.\d|nan)|(?:at|after) \[\d|\w \(\d{3,9}\) ?[:=]|[rRd] train ?=|\[\d{1,3}%=\d|: [-+]?\.[nNiI]"
+    r"\[\(\d{1,9}, [-\dn]|\* \d{1,12};|Score at iter|ogress: \(\d|^[a-z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\(\)\.[a-z]|report \(\d|\. Bit fail \d|ank-?\d{1,2} {0,3}[:=]|%WER |\] - \||\.5R: | \([am]|cur metric|\) (?:INFO|WARNING|DEBUG): |it/\d|[a-z]~\d|\w\[(?:-?\d{1,9}\.\d|nan)|(?:at|after) \[\d|\w \(\d{3,9}\) ?[:=]| AP ?:|unction value|[rRd] train ?=|\[\d{1,3}%=\d|: [-+]?\.[nNiI]"
 )
 """What rows of single programs hold."""
 

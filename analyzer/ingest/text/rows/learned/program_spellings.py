@@ -73,6 +73,11 @@ _OF_STEP = LazyRegex(
 """A score whose step stands between its name and its value: ``Test average MRR at [29/30]: 0.5``, ``Accuracy (499): 0.5``; a small number may be of how many answers."""
 _BOXED = LazyRegex(r"^([A-Za-z][\w/@.-]{1,60})\[(-?\d{1,9}\.\d{1,20}(?:[eE][-+]?\d{1,3})?|nan)\]\s{0,4}$")
 """A line of a name and its value in brackets: ``eval/accuracy[0.25]``."""
+_OF_KITTI = LazyRegex(
+    rf"^\s{{0,4}}(bbox|bev|3d|aos) {{1,4}}AP ?: ?({_NUMBER}), ?({_NUMBER}), ?({_NUMBER})\s{{0,4}}$"
+)
+"""A row of KITTI's evaluation, by how hard the objects are; each class has rows of its own, which are no course: ``bev  AP:9.5, 8.5, 7.5``."""
+_OBJECTIVE = LazyRegex(r"(?i)\b(objective) function value ?[:=] ?(?=[-+\dni])")
 _READ_WRONG = LazyRegex(r"\b(?:(char)|word|B([CW])ER) train ?= ?(?=\d)")
 """How many characters and words Tesseract reads wrong in training, by its names of the fourth and the fifth version."""
 _OF_YAML = LazyRegex(r"(?i)(?<=: )([-+]?)\.(nan|inf)\s{0,4}$")
@@ -117,6 +122,8 @@ def plain_of_programs(text: str) -> str:
     ('step 29/30, Test average MRR: 0.5', 'eval/accuracy: 0.25', 'sizes[3]')
     >>> plain_of_programs("Accuracy (499): 0.5"), plain_of_programs("Recall (10): 0.5")
     ('step 499, Accuracy: 0.5', 'Recall (10): 0.5')
+    >>> plain_of_programs("bev  AP:9.5, 8.5, 7.5"), plain_of_programs("Objective function value: nan")
+    ('part/val_bev_AP_easy: 9.5, part/val_bev_AP_moderate: 8.5, part/val_bev_AP_hard: 7.5', 'train Objective: nan')
     >>> plain_of_programs("char train=9.5%, word train=20%"), plain_of_programs("BCER train=9.5%"), plain_of_programs("reward: .nan")
     ('train cer=9.5%, train wer=20%', 'train cer=9.5%', 'reward: nan')
     >>> plain_of_programs("Acc = [1%=0.25, 5%=0.5]")
@@ -134,6 +141,8 @@ def plain_of_programs(text: str) -> str:
     text = _OBJECTNESS.sub("Obj_confidence", text)
     text = _BOXED.sub(r"\1: \2", text) if "[" in text else text
     text = _OF_STEP.sub(_of_step, text) if "[" in text or "(" in text else text
+    text = _OF_KITTI.sub(_of_difficulty, text) if " AP" in text else text
+    text = _OBJECTIVE.sub(r"train \1: ", text) if "unction value" in text else text
     text = _READ_WRONG.sub(_of_reading, text) if " train" in text else text
     text = _WITHIN.sub(_within, text) if "%=" in text else text
     text = _OF_YAML.sub(r"\1\2", text) if ": " in text else text
@@ -153,6 +162,11 @@ def _in_ones(match: re.Match[str]) -> str:
 
 def _of_step(match: re.Match[str]) -> str:
     return f"step {match['at'] or match['step']}, {match['name']}: "
+
+
+def _of_difficulty(match: re.Match[str]) -> str:
+    kinds = zip(("easy", "moderate", "hard"), match.groups()[1:], strict=True)
+    return ", ".join(f"part/val_{match[1]}_AP_{kind}: {value}" for kind, value in kinds)
 
 
 def _of_a_phase(match: re.Match[str]) -> str:

@@ -45,6 +45,7 @@ _TITLED = LazyRegex(r"(?i)\b(?:global[ _])?step ?[:=] ?(\d{1,15})(?=[.,;|]? )")
 _TORCHTUNE = LazyRegex(r"(?:^|\s)\d{1,6}\|(\d{1,12})\|$")
 _EVALUATION = LazyRegex(r"(?i)\b(?:val(?!ue)|eval|test|predict|sanity|infer)")
 _HELD_OUT = LazyRegex(r"(?i)\b(?P<what>val(?!ue)|eval|test)(?!.*\b(?:predict|sanity|infer))")
+_BOTH = LazyRegex(r"(?i)\btrain[ _]loss\b.{1,60}?\b(?:val|valid|test)[ _]loss\b")
 NEARLY_FULL = 0.9
 """A bar that loops move by a batch at a time may end some samples short of its length."""
 
@@ -88,8 +89,10 @@ class ProgressBars:
         if self._base is None and epoch is not None:
             # Programs count epochs from 0 or from 1; Lightning, which shows its version, from 0.
             self._base = 0 if "v_num=" in bar["rest"] else min(epoch, 1)
-        held_out = _HELD_OUT.search(bar["title"])
-        if held_out is None and _EVALUATION.search(bar["title"]):
+        # of a bar that shows both losses the way is that of the training
+        title = "" if _BOTH.search(bar["title"]) else bar["title"]
+        held_out = _HELD_OUT.search(title)
+        if held_out is None and _EVALUATION.search(title):
             return "loss" not in line.raw[bar.end() :]
         if held_out is not None:
             self._evaluated(bar, "test" if held_out["what"].lower() == "test" else "val", values, line, log)
