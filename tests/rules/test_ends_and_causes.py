@@ -52,3 +52,21 @@ def test_a_call_that_python_refuses_does_not_follow_from_a_loss_that_ran_away(tm
 
     assert first.cause.id == "loss-divergence"
     assert ("user-code-exception" in str(first.explains)) == by_numbers
+
+
+KILLS = {"process-sigkilled", "host-oom-kill"}
+
+
+@pytest.mark.parametrize(("code", "killed"), [(1, False), (-9, True)])
+def test_a_worker_that_ended_with_a_code_of_its_own_was_not_killed(tmp_path, code, killed):
+    (tmp_path / "train.log").write_text(
+        f'  File "{TORCH}/launcher/api.py", line 264, in launch_agent\n    raise ChildFailedError(\n'
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"
+        f"{'=' * 60}\nfit.py FAILED\n{'-' * 60}\nFailures:\n  <NO_OTHER_FAILURES>\n{'-' * 60}\n"
+        f"Root Cause (first observed failure):\n[0]:\n  time      : 2026-06-06_03:48:09\n  host      : node-0\n"
+        f"  rank      : 0 (local_rank: 0)\n  exitcode  : {code} (pid: 3339)\n  error_file: <N/A>\n"
+        "  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html\n"
+    )
+    told = {finding.cause.id for finding in analyzer.diagnose(tmp_path).findings}
+
+    assert bool(told & KILLS) == killed

@@ -54,7 +54,7 @@ numbers or words mostly have is no reason to name it: of 1,746 small trainings 1
 failures with words as many."""
 
 REFUTES_BITS = -8.0
-"""1:256 against a cause by one line of its rule: what runs with such numbers had is no reason to name it for this one."""
+"""1:256 against a cause by one line of its rule: what runs with such numbers or words had is no reason to name it for this one."""
 
 MOST_BITS = 10.0
 """1,000:1 either way: beyond it the line of the likeness no longer differs in print."""
@@ -214,7 +214,9 @@ def opinions(
             by_words = _with_classes(rule, words)
         elif is_explained and known is not None and known.probability < EXCLUDED:
             by_words = by_numbers = None
-        elif _refuted(rule, facts) or (by is WORDING and rule.symptom_kind not in by.kinds):
+        elif _refuted(rule, facts):
+            by_words, by_numbers = None if known is None else by_words, None
+        elif _needs_more(rule, facts) or (by is WORDING and rule.symptom_kind not in by.kinds):
             by_numbers = None
         opinion = Opinion(rule, known, by_words, by_numbers)
         if opinion.words or opinion.numbers or (known is not None and _is_judged(rule, by)):
@@ -377,12 +379,12 @@ def _log_odds(share: float) -> float:
 
 
 def _refuted(rule: Rule, facts: Mapping[str, Scalar]) -> bool:
-    """Whether this run cannot have had it: a crash that nobody saw, values that are not finite where all are, or a line says so."""
+    """Whether a line of its rule says that this run cannot have had it."""
+    return any(line.if_true <= REFUTES_BITS and evaluate(line.test, facts) is True for line in rule.evidence)
+
+
+def _needs_more(rule: Rule, facts: Mapping[str, Scalar]) -> bool:
+    """Whether numbers cannot tell of it: a crash that nobody saw, values that are not finite where all are."""
     kind = rule.entry.symptom_kind
     unseen = kind in FAILURES and facts.get("failure.seen") is not True
-    finite = kind == BREAKDOWN and facts.get("signal.exact.all_finite") is True
-    return (
-        unseen
-        or finite
-        or any(line.if_true <= REFUTES_BITS and evaluate(line.test, facts) is True for line in rule.evidence)
-    )
+    return unseen or (kind == BREAKDOWN and facts.get("signal.exact.all_finite") is True)
