@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -24,8 +23,8 @@ from analyzer.ingest.text.log_line import (
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.forms.block_forms import BlockForms, FormBlock
 from analyzer.ingest.text.rows.learned.learned_blocks import LearnedBlocks
+from analyzer.ingest.text.rows.learned.line_masks import is_only_bar
 from analyzer.ingest.text.rows.learned.row_batches import Rest, Rows
-from analyzer.ingest.text.rows.learned.whole_rows import PLAIN_BAR
 from analyzer.ingest.text.scan import LiteralScanner, PatientScanner, Prefilter, fast_prefilter
 from analyzer.ingest.text.setup.log_end import EndKeeper
 from analyzer.ingest.text.text_layer import Block, record_end, record_start
@@ -74,7 +73,6 @@ LINES_GONE_ON = 60
 """Lines below an error after which a program of which nothing else is known has gone on: a long stack has fewer."""
 
 _DIGITS, _ONE_BREAK = b"0123456789", bytes.maketrans(b"\r", b"\n")
-_PLAIN_BAR = re.compile(PLAIN_BAR + rb"[ \t]{0,64}")
 _NO_HIT = (-1, -1)
 
 _NAME_A_TENSOR = frozenset({"autograd_anomaly", "nan_detector", "nonfinite_hook", "bucket_gradient_nonfinite", "device_float_exception"})  # fmt: skip
@@ -162,7 +160,7 @@ class LogReader:
         curious = (self._grammars[index] for index in self._table.grammar_indices[self._table.curious])
         self._curious = tuple(grammar for grammar in curious if isinstance(grammar, Curious))
         self._wordings: dict[bytes, int] = {}  # for how many lines each is wanted, see ASKED_AGAIN
-        self._plain_bars: set[bytes] = set()
+        self._bars: set[bytes] = set()
         self._barren = 0
         self._fruitful = False
         self._learned = LearnedBlocks()
@@ -320,31 +318,33 @@ class LogReader:
     def _with_curious(self, data: bytes, hits: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """The hits, and one more at the beginning of each record that reads like a row though it holds no literal.
 
-        Of redraws of a plain bar between which nothing is hit, the first and the last: they say where what comes below stands.
+        Of redraws of a bar that shows no values, between which nothing is hit, the first and the last: they say where what comes
+        below stands.
         """
         more: list[tuple[int, int]] = []
         bars: set[tuple[int, int]] = set()
         # one call for all records: one for each of them would cost more than looking a wording up
         wordings = data.translate(_ONE_BREAK, _DIGITS).split(b"\n")
-        begin = 0
-        for wording, text in zip(wordings, data.translate(_ONE_BREAK).split(b"\n"), strict=True):
-            start, begin = begin, begin + len(text) + 1
-            left = self._wordings.get(wording)
-            if left is None and (
-                not text or len(text) > MAX_CURIOUS_BYTES or self._barren >= CURIOUS_WORDINGS
-            ):
+        edges = [-1, *Block(data).breaks.tolist(), len(data)]
+        for at, left in enumerate(map(self._wordings.get, wordings)):
+            if left == 0 or (left is None and self._barren >= CURIOUS_WORDINGS):
                 continue
-            if left is None or left == 1:
+            start, wording = edges[at] + 1, wordings[at]
+            text = data[start : edges[at + 1]]
+            if left is None and not 0 < len(text) <= MAX_CURIOUS_BYTES:
+                continue
+            lines = (left or 0) - 1
+            if lines <= 0:
                 message = peel(text.decode("utf-8", "replace")).text
                 wanted = any(grammar.wants(message) for grammar in self._curious)
                 self._barren += left is None and not wanted
-                if wanted and _PLAIN_BAR.fullmatch(text):
-                    self._plain_bars.add(wording)
-                left = ASKED_AGAIN + 1 if wanted else 1
-            self._wordings[wording] = left = max(left - 1, 0)
-            if left and text:
+                if wanted and is_only_bar(message):
+                    self._bars.add(wording)
+                lines = ASKED_AGAIN * wanted
+            self._wordings[wording] = lines
+            if lines and text:
                 more.append((start, self._table.curious))
-                if wording in self._plain_bars:
+                if wording in self._bars:
                     bars.add(more[-1])
         merged = sorted([*hits, *more]) if more else hits
         near = zip([_NO_HIT, *merged], merged, [*merged[1:], _NO_HIT], strict=False)

@@ -174,7 +174,10 @@ def test_forms_in_turns_are_read_in_blocks_though_another_is_further_on(one_by_o
     assert in_blocks > 0.7 * len(lines)
 
 
-def test_a_row_below_a_plain_bar_stands_where_its_last_redraw_does(monkeypatch):
+@pytest.mark.parametrize(
+    "past_its_end", ["", "10/01/2026 10:22:33 - INFO - data - shard 7 samples={at} tokens=9{at}\n"]
+)
+def test_a_row_below_a_plain_bar_stands_where_its_last_redraw_does(monkeypatch, past_its_end):
     asked = []
     feed = TemplateRows.feed
     monkeypatch.setattr(TemplateRows, "feed", lambda self, *seen: asked.append(seen) or feed(self, *seen))
@@ -184,6 +187,7 @@ def test_a_row_below_a_plain_bar_stands_where_its_last_redraw_does(monkeypatch):
             text += (
                 f"\r{at // 4:3d}%|{'#' * (at // 40):10}| {at}/400 [00:{at % 60:02d}<10:00,  1.0{at % 10}it/s]"
             )
+            text += past_its_end.format(at=at) * (at % 2)
         text += f"\n  loss: {6 - part}.5  accuracy: 0.{part}\n"
 
     assert points(read_text(text), "loss") == [(100, 5.5), (200, 4.5), (300, 3.5), (400, 2.5)]

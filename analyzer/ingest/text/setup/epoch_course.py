@@ -56,6 +56,9 @@ _NUMBER = LazyRegex(r"(?i)[-+]?\d[\d.,:e+%-]*|\b(?:nan|inf)\b")
 _BARE = LazyRegex(r"(?i)(?:^|[\s\]])epoch\b[\s:#\[(]{0,6}\d{1,6}\W{0,12}$")
 """A heading of an epoch that holds nothing else, but for what stands before the rows of a logger."""
 _WORDS = (b"poch", b"POCH")
+_SHOWN = re.compile(rb"[^\r\n]+")
+_COUNTS = re.compile(rb"[\d\x80-\xff][ \t]{0,4}(?:/|[oO](?:[uU][tT] )?[fF])[ \t]{0,4}[\d\x80-\xff]")
+"""Two numbers of a counter, of digits in any script: a look that spares the closer one."""
 
 
 class _Begin(NamedTuple):
@@ -105,11 +108,11 @@ class EpochCourse:
         found: list[tuple[int, str, int, int]] = []
         end, misses = len(data), 0
         while misses < MISSES and (at := max(data.rfind(word, 0, end) for word in words)) >= 0:
-            begin = max(data.rfind(b"\n", 0, at), data.rfind(b"\r", 0, at)) + 1
-            line = re.split(rb"[\r\n]", data[begin : begin + LINE_BYTES], maxsplit=1)[0].decode(
-                "utf-8", "replace"
-            )
-            end, match = begin, EPOCH.search(line)
+            newline = data.rfind(b"\n", 0, at)
+            end = begin = max(newline, data.rfind(b"\r", newline + 1, at)) + 1
+            shown = _SHOWN.match(data, begin, begin + LINE_BYTES)
+            line = shown[0].decode("utf-8", "replace") if shown and _COUNTS.search(shown[0]) else ""
+            match = EPOCH.search(line)
             if match is None or int(match[1]) > int(match[2]):
                 misses += 1
                 continue

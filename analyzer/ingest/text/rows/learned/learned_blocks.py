@@ -126,7 +126,7 @@ class Shape(NamedTuple):
     examples: list[_Example]  # some of the rows that it was learned from
     signed: set[int]  # numbers that were met below zero; placeholders are negative
     lines: int  # how many of the log are a row
-    indent: int  # blanks before the last line; what follows and has as many belongs to the row
+    indent: int  # blanks before the last line of several; what follows and has as many belongs to the row
     begin: _Begin | None  # what rows at the beginning of an epoch are, if they tell less
 
 
@@ -199,7 +199,7 @@ class LearnedBlocks:
             begin: Where the part of the block that is left begins.
         """
         self.more = False
-        found: dict[tuple[bytes, int, int], Records] = {}
+        found: dict[tuple[bytes, int, int], tuple[Records, bytes]] = {}
         kept: dict[Keeper, list[Alike]] = {}
         for shape in self._shapes.values():
             if not shape.grammar.rows_stand_alone:
@@ -211,7 +211,7 @@ class LearnedBlocks:
             repeats = shape.key in self._repeats
             # Another wording may be further on: a restart shows in what this one printed before.
             last = None if falls else self._reached.get(shape.key, reached)
-            rows = _rows(shape, found[kind], block, last, falls=falls, repeats=repeats)
+            rows = _rows(shape, *found[kind], last, falls=falls, repeats=repeats)
             if rows is None:
                 continue
             if isinstance(shape.grammar, Keeper):
@@ -224,8 +224,8 @@ class LearnedBlocks:
             yield keeper.batch(parts, block)
 
 
-def _records(anchor: bytes, count: int, indent: int, block: Block, begin: int) -> Records:
-    """The records of a block, of so many lines each, that begin at a position or below it and hold a text in their first line."""
+def _records(anchor: bytes, count: int, indent: int, block: Block, begin: int) -> tuple[Records, bytes]:
+    """The records of a block, of so many lines each, that begin at a position or below it and hold an anchor in the first, and their text."""
     anchor = anchor or b"\n"
     lengths = np.fromiter(map(len, block.data.split(anchor)), np.int64) + len(anchor)
     positions = np.cumsum(lengths[:-1]) - len(anchor)
@@ -238,8 +238,8 @@ def _records(anchor: bytes, count: int, indent: int, block: Block, begin: int) -
         short &= np.array(
             [not block.data[end + 1 : end + 1 + indent].isspace() for end in ends.tolist()], np.bool_
         )
-    starts, ends = starts[short], ends[short]
-    return Records(starts, ends, np.searchsorted(block.newlines, starts))
+    found = Records(starts[short], ends[short], np.searchsorted(block.newlines, starts[short]))
+    return found, found.text(block.data, count)
 
 
 def _below_zero(row: _Example) -> set[int]:
@@ -277,8 +277,8 @@ def _learn(rows: list[_Example]) -> Shape | None:
     if not same or len(set(names)) != len(names):
         return None
     numbers, told = _numbers(rows), np.array([_names(row) == names for row in rows])
-    last = first.raw.rpartition(BREAK)[2]
-    several, indent = BREAK in first.raw, len(last) - len(last.lstrip(" "))
+    _, several, last = first.raw.rpartition(BREAK)
+    indent = len(last) - len(last.lstrip(" ")) if several else 0
     step = Step(follows=True) if several else _step_of(numbers, [row.written[0].step for row in rows])
     values = np.array([[point.value for point in row.written] for row in rows if _names(row) == names])
     columns = [_column(first.written[at], values[:, at], numbers[told], first.parts) for at in range(len(names))]  # fmt: skip
@@ -413,11 +413,11 @@ class _Rows(NamedTuple):
 
 
 def _rows(
-    shape: Shape, records: Records, block: Block, reached: int | None, *, falls: bool, repeats: bool
+    shape: Shape, records: Records, text: bytes, reached: int | None, *, falls: bool, repeats: bool
 ) -> _Rows | None:
     if records.starts.size < EXAMPLES:
         return None
-    text, count = records.text(block.data, shape.lines), records.starts.size
+    count = records.starts.size
     places, columns = shape.loose.match(text, count)
     try:
         numbers = dict(zip(shape.slots, map(floats, columns[shape.timed :]), strict=True))

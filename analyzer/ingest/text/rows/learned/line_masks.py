@@ -160,6 +160,11 @@ _ANOTHERS_BAR = LazyRegex(
 )
 """A bar behind which another writer went on: of unknown length, before the time of a logger, or before it told of anything."""
 
+_ONLY_BAR = LazyRegex(
+    rf"\s{{0,64}}\|\s{{0,3}}{INT}/{INT} \[[^\]\w]{{0,80}}(?:s/it|it/s)?\](?:\s{{0,64}}$|[^\s,|:;])"
+)
+"""A bar that shows no values; what others printed past its end has no place, see ``wordings.learn``."""
+
 _CUT_BAR = LazyRegex(r"(?<=[\w.]), [\w/.-]{1,60}=[^\s,\[\]]{0,40}$")
 """The last value of a bar that no bracket closes: the terminal was too narrow, and of the number stands its beginning."""
 
@@ -171,3 +176,13 @@ def without_bar(text: str) -> str:
     ):
         text = peel(text[bar.end() :]).text
     return _CUT_BAR.sub("]", text) if "%|" in text else text
+
+
+def is_only_bar(text: str) -> bool:
+    """Whether a line tells nothing but how far a bar has come.
+
+    >>> bar = "  3%|#    | 3/100 [00:03<01:37,  1.02s/it]"
+    >>> is_only_bar(bar), is_only_bar(f"{bar}[2026-10-01 00:00:03] 7 GB"), is_only_bar(f"{bar} loss 0.5")
+    (True, True, False)
+    """
+    return INT not in text and _ONLY_BAR.match(sorts(mask(without_bar(text)))) is not None

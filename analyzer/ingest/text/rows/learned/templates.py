@@ -185,7 +185,8 @@ class TemplateRows(Learnable):
 
     def wants(self, text: str) -> bool:
         """Whether a line is worth being offered although it holds none of the literals."""
-        masked = mask(text[:MAX_CHARACTERS])
+        text = without_bar(text[:MAX_CHARACTERS])
+        masked = mask(text)
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             heads = not masked.numbers and heads_evaluation(text)
             return heads or TRAINING_HEADING.match(text) is not None or phase_columns(text) is not None
