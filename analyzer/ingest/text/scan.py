@@ -94,7 +94,7 @@ class LiteralScanner:
 
     def find(self, data: bytes) -> list[tuple[int, int]]:
         """See ``Prefilter.find``."""
-        return sorted([*self._find_hashed(data), *_find_each(data, self._short)])
+        return sorted([*self._find_hashed(data), *find_each(data, self._short)])
 
     def _find_hashed(self, data: bytes) -> list[tuple[int, int]]:
         count = len(data) // WORD_BYTES
@@ -139,12 +139,13 @@ class PatientScanner:
         if self._scanner is None and self._bytes_left >= 0:
             starts = self._starts
             words = {data[at : at + self._width] for at in range(len(data))}
-            return sorted(hit for word in starts.keys() & words for hit in _find_each(data, starts[word]))
+            return sorted(hit for word in starts.keys() & words for hit in find_each(data, starts[word]))
         self._scanner = self._scanner or LiteralScanner(self.literals)
         return self._scanner.find(data)
 
 
-def _find_each(data: bytes, literals: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, int]]:
+def find_each(data: bytes, literals: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, int]]:
+    """All occurrences of some literals, one by one; see ``Prefilter.find``."""
     for index, literal in literals:
         position = data.find(literal)
         while position >= 0:

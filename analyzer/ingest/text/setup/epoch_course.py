@@ -57,8 +57,8 @@ _BARE = LazyRegex(r"(?i)(?:^|[\s\]])epoch\b[\s:#\[(]{0,6}\d{1,6}\W{0,12}$")
 """A heading of an epoch that holds nothing else, but for what stands before the rows of a logger."""
 _WORDS = (b"poch", b"POCH")
 _SHOWN = re.compile(rb"[^\r\n]+")
-_COUNTS = re.compile(rb"[\d\x80-\xff][ \t]{0,4}(?:/|[oO](?:[uU][tT] )?[fF])[ \t]{0,4}[\d\x80-\xff]")
-"""Two numbers of a counter, of digits in any script: a look that spares the closer one."""
+_OF_SO_MANY = re.compile(rb"[/fF][ \t]{0,4}[\d\x80-\xff]")
+"""The second number of a counter, in digits of any script, and what ends before it: a look that spares the closer one."""
 
 
 class _Begin(NamedTuple):
@@ -111,7 +111,7 @@ class EpochCourse:
             newline = data.rfind(b"\n", 0, at)
             end = begin = max(newline, data.rfind(b"\r", newline + 1, at)) + 1
             shown = _SHOWN.match(data, begin, begin + LINE_BYTES)
-            line = shown[0].decode("utf-8", "replace") if shown and _COUNTS.search(shown[0]) else ""
+            line = shown[0].decode("utf-8", "replace") if shown and _OF_SO_MANY.search(shown[0]) else ""
             match = EPOCH.search(line)
             if match is None or int(match[1]) > int(match[2]):
                 misses += 1

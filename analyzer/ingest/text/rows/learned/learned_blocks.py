@@ -32,6 +32,7 @@ from analyzer.ingest.text.rows.learned.whole_rows import (
     unix_s,
     wording_of,
 )
+from analyzer.ingest.text.scan import find_each
 from analyzer.ingest.text.text_layer import Block
 from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.record import NamedTuple
@@ -226,9 +227,7 @@ class LearnedBlocks:
 
 def _records(anchor: bytes, count: int, indent: int, block: Block, begin: int) -> tuple[Records, bytes]:
     """The records of a block, of so many lines each, that begin at a position or below it and hold an anchor in the first, and their text."""
-    anchor = anchor or b"\n"
-    lengths = np.fromiter(map(len, block.data.split(anchor)), np.int64) + len(anchor)
-    positions = np.cumsum(lengths[:-1]) - len(anchor)
+    positions = np.array([at for at, _ in find_each(block.data, [(0, anchor or b"\n")])], np.int64)
     places = distinct(np.searchsorted(block.breaks, positions))
     edges = np.concatenate(([-1], block.breaks, [len(block.data)]))
     places = places[places + count < edges.size]
@@ -249,7 +248,7 @@ def _below_zero(row: _Example) -> set[int]:
 def _agrees(shape: Shape, row: _Example) -> bool:
     parts, written = row.parts, row.written
     begins = shape.begin is not None and shape.begin == _begin_of(row, shape.step)
-    numbers = {slot: np.array([_value(number)]) for slot, number in enumerate(parts.numbers)}
+    numbers = {slot: np.array([_value(parts.numbers[slot])]) for slot in shape.step.slots()}
     told = int(shape.step.of(numbers)[0]) if shape.step.slot >= 0 else None
     step = row.reached if shape.step.follows else told
     expected = {column.name: _value(parts.numbers[column.slot]) * column.factor for column in shape.columns}

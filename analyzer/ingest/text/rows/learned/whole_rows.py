@@ -63,10 +63,14 @@ def wording_of(line: LogLine) -> Wording | None:
         return None
     found = list(_NUMBER.finditer(text))
     # Beside a number there may be more spaces or fewer, between words only where there are several.
-    squeezed = tuple(re.sub("^ +| +$", " ", re.sub(" {3,}", "  ", part)) for part in _NUMBER.split(text))
+    squeezed = tuple(_squeezed(part) if "  " in part else part for part in _NUMBER.split(text))
     after = [text[match.end() : match.end() + 1] for match in found]
     before = _BEHIND_BAR * bool(bar) + _CLOCK.sub("\0", prefix)
     return Wording((before, *squeezed), [match[0] for match in found], after)
+
+
+def _squeezed(part: str) -> str:
+    return re.sub("^ +| +$", " ", re.sub(" {3,}", "  ", part))
 
 
 def anchor_of(key: tuple[str, ...]) -> bytes:

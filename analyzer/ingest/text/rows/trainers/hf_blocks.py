@@ -103,7 +103,8 @@ def bars_around(block: Block, starts: Integers, ends: Integers) -> Integers:
     As the reader of single lines sees them: within some text around the record, and nothing but blank above the bar below.
     """
     data, text = block.data, block.text
-    signs = np.flatnonzero((text[:-1] == ord("%")) & (text[1:] == ord("|")))
+    signs = np.flatnonzero(text[:-1] == ord("%"))
+    signs = signs[text[signs + 1] == ord("|")]
     if not signs.size:
         return np.full((starts.size, 4), NULL_INT)
     edges = np.concatenate(([-1], block.breaks, [len(data)]))
