@@ -47,6 +47,10 @@ _CELL = re.compile(rb'[,;\t]"[^"\n]{0,400}"[ \t]{0,3}[,;\t\r\n]')
 _NO_HEADER = re.compile(
     rb"(?:[ \t]{0,8}\d[\d.eE+-]{0,30}(?:[,;\t ]{1,4}(?:[-+]?\d[\d.eE+-]{0,30}|nan)){1,16}\s{0,2}\n){10}"
 )
+# A list of some numbers, which may be all that the log is.
+_LIST = re.compile(
+    rb"\s{0,80}(?:[A-Za-z][\w ./-]{0,60}[:=]\s{0,4})?\[(?:\s{0,80}['\"]?(?:[-+]?\d[\d.e+-]{0,40}|nan|inf)['\"]?(?:\s{0,4},|\s)){4}"
+)
 _SET = re.compile(rb"(?m)^[ \t]{0,8}(?:```|~~~|[-*+] |\|.{0,80}\||!?\[[^\]\n]{1,80}\]\()")
 # What a batch system adds to the output of a job, whatever name was chosen for it: LSF's mail, the ends that Slurm and PBS report.
 _OF_BATCH = re.compile(
@@ -119,7 +123,13 @@ class TextLog:
         reader.state.held_out = is_of_held_out(source.path, alone=False)
         reader.state.measures = _measures(source.path)
         is_diary = source.path.name.endswith(DIARIES)
-        reader.read(read_blocks(chunks(), on_long_line), of_run=not is_diary)
+        lists = None
+        if _LIST.match(source.candidate.head):
+            from analyzer.ingest.text.number_lists import read_lists  # noqa: PLC0415  (few logs begin so)
+
+            lists = read_lists(source, out, reader.state.measures)
+        blocks = read_blocks(chunks(), on_long_line) if lists is None else line_blocks(lists)
+        reader.read(blocks, of_run=not is_diary)
         if is_diary:
             out.gap("the client of a tracker keeps this diary of itself: it tells nothing of the training")
         for reason in lost:
