@@ -33,9 +33,9 @@ _NAN = float("nan")
 _VAGUE = frozenset(
     {"traceback_cut", "weights_only_refused", "config_key_unused", "gpu_driver", "gpu_named", "hostname_warning", "launch_blocking",
      "memlock_warning", "nccl_interface", "nccl_ready", "nccl_transport", "nccl_version", "nccl_warn", "p2p_unavailable",
-     "pretrained_loaded", "ranks_meeting", "special_tokens_added", "tf32_unused", "training_heading", "weights_newly_initialized"}
+     "pretrained_loaded", "ranks_meeting", "special_tokens_added", "tf32_unused", "training_begins_again", "training_heading", "weights_newly_initialized"}
 )  # fmt: skip
-"""Kinds that say that something was refused or cut off, or what a program says while it starts, and not what ended it."""
+"""Kinds that say that something was refused or cut off, or what a program says while it starts or starts again, and not what ended it."""
 
 MAX_STEP = 1 << 60
 """Larger steps are garbage, and would not fit the table."""

@@ -320,3 +320,34 @@ def test_an_evaluation_whose_bar_is_left_when_nearly_full_counts():
 def test_a_file_that_is_named_for_a_metric_names_its_numbers(tmp_path, name, metric):
     (tmp_path / name).write_text("".join(f"iteration {n}000      0.3{n}\n" for n in range(1, 8)))
     assert list(load(tmp_path).metrics.raw_names) == [metric]
+
+
+def test_numbers_below_the_headings_of_epochs_that_begin_anew_are_read():
+    values = [2.5 - at / 40 for at in range(40)]
+    headed = (
+        (f"Epoch {1 + at // 5 % 4}/4 Losses\n" if at % 5 == 0 else "", value)
+        for at, value in enumerate(values)
+    )
+
+    assert [
+        value
+        for _, value in points(read_text("".join(f"{head}{value}\n" for head, value in headed)), "unnamed")
+    ] == values
+
+
+def test_a_hyphen_parts_a_counter_that_runs_on_from_its_value():
+    values = [64.5 / at for at in range(1, 13)]
+    rows = "".join(f"{at:04d}-{value:.4f}\n" for at, value in enumerate(values, 1))
+
+    assert points(read_text(rows), "unnamed") == [(at, round(value, 4)) for at, value in enumerate(values, 1)]
+    assert not len(read_text(rows.replace("0007-", "0070-")).metrics)  # what does not run on names something
+    assert read_text(rows + "epoch 1 loss 0.5\n").metrics.names == ("loss",)
+
+
+def test_the_share_that_a_tutorial_tells_before_its_loss_is_read_behind_any_prefix():
+    rows = [f"0m {at}s ({at}000 {at}%) {2.5 - at / 8}" for at in (1, 2, 3)]
+
+    for form in ("{}\n", "INFO---->fit--->2026-01-01 10:37:30,456--->{}\n", "[fit] {}\n"):
+        run = read_text("".join(form.format(row) for row in rows))
+        assert points(run, "loss") == [(at * 1000, 2.5 - at / 8) for at in (1, 2, 3)]
+    assert not len(read_text("".join(f"it took {row}\n" for row in rows)).metrics)

@@ -64,6 +64,10 @@ def _foreign_words() -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(words, re.IGNORECASE), english) for english, words in _foreign()[2])
 
 
+_HYPHENATED = LazyRegex(r"^(\d{1,9})-(\d{1,12}\.\d{1,20}(?:[eE][-+]?\d{1,3})?|nan)\s{0,4}$")
+"""A counter and its value, which a hyphen parts: ``0001-64.5714``."""
+
+
 class Masked(NamedTuple):
     """A line in parts."""
 
@@ -76,8 +80,10 @@ def mask(text: str) -> Masked:
 
     >>> mask("step 3  loss nan")
     Masked(key='step \x01  loss \x01', numbers=['3', 'nan'])
+    >>> mask("0001-64.5"), mask("3 -64.5")
+    (Masked(key='\x01: \x01', numbers=['0001', '64.5']), Masked(key='\x01 \x01', numbers=['3', '-64.5']))
     """
-    text = plain_spelling(text)
+    text = _HYPHENATED.sub(r"\1: \2", plain_spelling(text)) if text[:1].isdigit() else plain_spelling(text)
     if "%|" in text or "[=" in text or "[." in text or not text.isascii():
         text = _BAR_BEFORE.sub("", _BARS.sub("|", text), count=1)
         text = _GLUED.sub("] ", text)
