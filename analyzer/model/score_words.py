@@ -8,7 +8,7 @@ from functools import lru_cache
 from analyzer.model.name_words import read_name, says_no_quantity, word_set, words_of
 from analyzer.record import NamedTuple
 
-_RISES = word_set("""acc accs accuracy accurancy acuracy accuarcy acurracy accuracies accu acc1 accuracy1 top1 top5 pixacc pixelacc aacc macc top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fscore f2 fmeasure fbeta dice dsc dc
+_RISES = word_set("""acc accs accuracy accurancy acuracy accuarcy acurracy accuracies accu acc1 accuracy1 top1 top5 pixacc pixelacc aacc macc top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fb1 fscore f2 fmeasure fbeta dice dsc dc
     iou miou giou jaccard js auc auroc auprc roc prc rocauc aucpr bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice
     spearman spearmanr spearmans pearson pearsonr pcc corr correlation corrcoef kendall srcc srocc plcc krcc krocc nmi ari r2 mrr ndcg recall precision sensitivity specificity tpr psnr ssim
     em exact hit hits uas las kappa qwk mcc matthews gmean score fitness pck oks mota hota idf1 success win won bertscore sts stsb sickr pesq stoi mos cmc cmc1 cmc5 cmc10 cmc20
@@ -37,7 +37,7 @@ _OF_PROBES = word_set("knn probe")
 """A probe on embeddings is asked of samples that it was not fitted on."""
 
 OVERLAP = word_set(
-    "f1 fscore dice dsc dc iou miou jaccard js precision recall sensitivity tpr map map50 ap ap50 mcc kappa f"
+    "f1 fb1 fscore dice dsc dc iou miou jaccard js precision recall sensitivity tpr map map50 ap ap50 mcc kappa f"
 )
 """Scores that are 0 where the rare class is never found, whatever the share of right answers."""
 

@@ -39,6 +39,7 @@ def test_a_list_is_named_by_what_stands_before_it_or_by_its_file(tmp_path):
     run = read(tmp_path, f"loss: {FALLING[:8]}\nval_loss: {FALLING[8:16]}\n")
     assert (values(run, "loss"), values(run, "eval_loss")) == (FALLING[:8], FALLING[8:16])
     assert values(read(tmp_path, str(RISING[:8]), "val_loss.txt"), "eval_loss") == RISING[:8]
+    assert values(read(tmp_path, str(RISING[:8]), "loss_log.txt"), "loss") == RISING[:8]
 
 
 def test_several_lists_without_the_name_of_a_metric_are_courses_of_their_own(tmp_path):

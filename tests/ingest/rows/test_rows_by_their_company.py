@@ -351,3 +351,23 @@ def test_the_share_that_a_tutorial_tells_before_its_loss_is_read_behind_any_pref
         run = read_text("".join(form.format(row) for row in rows))
         assert points(run, "loss") == [(at * 1000, 2.5 - at / 8) for at in (1, 2, 3)]
     assert not len(read_text("".join(f"it took {row}\n" for row in rows)).metrics)
+
+
+def test_the_script_of_conll_scores_all_classes_on_one_line_and_each_on_its_own():
+    all_classes = "accuracy:  92.25%; precision:  62.50%; recall:  37.50%; FB1:  46.88\n"
+    each = "              LOC: precision:  50.00%; recall:  25.00%; FB1:  33.33  8\n"
+    run = read_text(
+        f"processed 900 tokens with 8 phrases; found: 8 phrases; correct: 3.\n{all_classes}{each}"
+    )
+
+    assert points(run, "accuracy") == [(None, 92.25)]
+    assert points(run, "fb1") == [(None, 46.88)]
+
+
+def test_a_row_of_many_evaluators_behind_the_place_of_the_call_is_read():
+    many = "".join(f" evaluator={at / 128:.6f}" for at in range(128))
+    stamp = "Mon, 05 Jan 2026 16:39:48 train.py[line:227] INFO "
+    run = read_text("".join(f"{stamp}Batch={at}000 AvgCost={2.5 - at / 8} Eval:{many}\n" for at in (1, 2, 3)))
+
+    assert len(many) > 2_000
+    assert points(run, "avgcost") == [(at * 1000, 2.5 - at / 8) for at in (1, 2, 3)]

@@ -97,6 +97,7 @@ def test_text_without_escapes_is_not_copied():
         ("2026-11-21 06:40:02,062 - mmengine - INFO - boom", "boom", None),
         ("12/08/2023 15:29:15 - INFO - __main__ -   boom", "boom", None),
         ("2026-11-21 06:40:02,062 - train.py[line:103] - INFO: boom", "boom", None),
+        ("Sat, 21 Nov 2026 06:40:02 src/train.py[line:103] INFO boom", "boom", None),
         ("2026-11-21 06:40:02,062 - src/my-model/train.py:103 - INFO - boom", "boom", None),
         ("[rank7]:[E1003 18:37:01.832146912 ProcessGroupNCCL.cpp:607] boom", "boom", 7),
         ("W0727 22:15:04.157000 66845 torch/distributed/run.py:852] boom", "boom", None),

@@ -218,7 +218,7 @@ class BareRows:
             )
             or (alone and {canonical_metric(n) for n in kind if not names_time(n)} == {"learning_rate"})
             or (
-                all(measures(name) for name in kind)
+                all(measures(n) or r.quantity == "accuracy" for n, r in zip(kind, readings, strict=True))
                 and (alone or (len(kind) >= SCORES_ALONE and (row.phased or not row.words)))
             )
         )
