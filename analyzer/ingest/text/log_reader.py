@@ -63,7 +63,7 @@ CURIOUS_BLOCKS = 3
 ASKED_AGAIN = 500
 """Lines of a wording that are looked at before the readers are asked whether they still want it."""
 
-MAX_CURIOUS_BYTES = 2_000
+MAX_CURIOUS_BYTES = 4_000
 """Longer lines than this that hold no known literal are no rows."""
 
 ENDING_LINES = 2

@@ -98,6 +98,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # srun --label; darknet and CatBoost begin their rows with the number of the batch in the same way
     ("0123456789 ", r" {0,5}(?P<rank>\d{1,5}): (?!\S{1,20}, \S{1,20} avg|\s{0,8}learn\b)(?=.)"),
     ("(", rf"\((?P<logger>[\w.]{{1,80}}:\d{{1,6}})\) {_LEVEL}: "),  # ESPnet: (asr_train:292) INFO: message
+    # the place of the call behind a date in words: Sat, 03 Nov 2018 16:39:48 train.py[line:227] INFO message
+    ("MTWFS", rf"[A-Z][a-z]{{2}}, \d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} \d\d:\d\d:\d\d (?P<logger>[\w./-]{{1,120}}\[line:\d{{1,6}}\]) {_LEVEL}:? "),
     # ctime: Wed Apr  8 21:25:58 2026 message
     ("MTWFS", r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d (?:[A-Z]{3,4} )?\d{4}[ :|-]{0,3}\s(?=\S)"),
     ("(", r"\((?:[\w.]{1,60} )?pid=\d{1,9}(?:, ip=(?P<host>[\d.]{7,15}))?\) ?"),  # Ray
