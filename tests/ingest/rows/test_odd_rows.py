@@ -37,6 +37,8 @@ AT_STEPS = [(1, 0.5), (2, 0.25), (3, 0.125)]
         (lines("Round {n}/9\nRAM Used (GB): {v}"), "ram_used", AT_STEPS),
         (lines("[fit]:   0%|    | {n}/4000 [11:45<53:42,  2.06it/s][WARNING] (Step: {n}) train_loss = {v}."), "loss", AT_STEPS),
         (lines("('Round #', {n}, '\\tended with reward', {v}, '\\tnoise', 0.75)"), "reward_mean", AT_STEPS),
+        (lines("INFO [check.py:88] global average objf for validation set: {v} over 900.0 frames, epoch {n}"), "validation_global_average_objf", IN_EPOCHS),
+        (lines("it went {v} over 90{n} frames of the set"), "went", []),
         (lines("step: {n}, loss: 1.5\n('near_loss :    ', {v})"), "near_loss", AT_STEPS),
         (lines("2026-01-02 03:04:05: target/other_loss: 0.75    target/train_loss: {v}    target/BLEU-4: 0.08"), "target/train_loss", IN_EPOCHS),
         (lines("Episode {n} finished after 200 steps, reward: {v}"), "reward_mean", AT_STEPS),

@@ -89,6 +89,14 @@ _WITHIN = LazyRegex(
 _SHARE = LazyRegex(rf"(\d{{1,3}})%=({_NUMBER})")
 """How many answers lie within some percent of the truth: ``Acc = [1%=0.25, 5%=0.5]``."""
 
+_OVER_FRAMES = LazyRegex(
+    rf"(?<=[:=] )({_NUMBER}) over \d{{1,12}}(?:\.\d{{1,6}})? (?:frames|samples|utterances|sentences)(?: \([\d.]{{1,8}}% kept\))?"
+)
+_FOR_SET = LazyRegex(
+    rf"\b(?P<name>[A-Za-z][\w-]{{1,30}}(?: [a-z][\w-]{{1,30}}){{0,2}}) (?:for|on) (?:the )?(?P<phase>train(?:ing)?|val(?:id(?:ation)?)?|dev|test)(?:ing)?(?: set| data)?(?=: {_NUMBER}(?:,|$))"
+)
+"""What children of Kaldi measured, of which set and over how many frames: ``average objf for validation set: -0.5 over 900.0 frames``."""
+
 _PAIRED = LazyRegex(rf"(?<![\w.])([A-Za-z]\w{{0,30}})\[({_NUMBER}), ?({_NUMBER})\]")
 """Two losses of each network, as many write who follow one tutorial on GANs: ``>7, dA[0.5,0.75] g[9.5,9.25]``."""
 
@@ -128,6 +136,8 @@ def plain_of_programs(text: str) -> str:
     ('train cer=9.5%, train wer=20%', 'train cer=9.5%', 'reward: nan')
     >>> plain_of_programs("Acc = [1%=0.25, 5%=0.5]")
     'Acc_within_1: 0.25, Acc_within_5: 0.5'
+    >>> plain_of_programs("mean objf for validation set: -0.5 over 900.0 frames, epoch 3"), plain_of_programs("3 over 900 frames")
+    ('validation mean objf: -0.5, epoch 3', '3 over 900 frames')
     """
     text = _LOGGED.sub(" ", text) if "it/s]" in text else text
     text = _ESTIMATED.sub("", text) if "~" in text else text
@@ -146,6 +156,8 @@ def plain_of_programs(text: str) -> str:
     text = _READ_WRONG.sub(_of_reading, text) if " train" in text else text
     text = _WITHIN.sub(_within, text) if "%=" in text else text
     text = _OF_YAML.sub(r"\1\2", text) if ": " in text else text
+    if " over " in text:
+        text = _FOR_SET.sub(r"\g<phase> \g<name>", _OVER_FRAMES.sub(r"\1", text))
     text = _RANGE.sub(r"\1: \4, min_\1: \2, max_\1: \3", text)
     text = _IN_ROUNDS.sub(_of_rounds, text)
     text = _CHAINED.sub(r".\1", _OF_PHASE.sub(_of_a_phase, text))
