@@ -123,12 +123,16 @@ class TextLog:
         reader.state.held_out = is_of_held_out(source.path, alone=False)
         reader.state.measures = _measures(source.path)
         is_diary = source.path.name.endswith(DIARIES)
-        lists = None
+        lines = None
         if _LIST.match(source.candidate.head):
             from analyzer.ingest.text.number_lists import read_lists  # noqa: PLC0415  (few logs begin so)
 
-            lists = read_lists(source, out, reader.state.measures)
-        blocks = read_blocks(chunks(), on_long_line) if lists is None else line_blocks(lists)
+            lines = read_lists(source, out, reader.state.measures)
+        elif b"\n" not in source.candidate.head.strip():
+            from analyzer.ingest.text.glued_rows import read_glued  # noqa: PLC0415  (few logs are one line)
+
+            lines = read_glued(source, out)
+        blocks = read_blocks(chunks(), on_long_line) if lines is None else line_blocks(lines)
         reader.read(blocks, of_run=not is_diary)
         if is_diary:
             out.gap("the client of a tracker keeps this diary of itself: it tells nothing of the training")
