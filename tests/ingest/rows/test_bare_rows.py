@@ -405,3 +405,36 @@ def test_an_optimiser_that_ends_at_no_number_is_told():
     )
 
     assert points(run, "train_objective") == [(None, "nan")]
+
+
+def test_a_whole_number_beside_a_step_in_the_first_row_may_be_no_epoch():
+    rows = "".join(f"episode: {n}/90, score: {20 * n}, e: {1 - (n - 1) / 16:.4g}\n" for n in range(1, 6))
+
+    assert points(read_text(rows), "reward_mean") == [(n, 20 * n) for n in range(1, 6)]
+
+
+def test_dicts_of_both_phases_within_one_are_read_by_their_phases():
+    row = "epoch {}: {{'train': {{'loss': {}, 'dice': 0.25}}, 'val': {{'loss': {}, 'dice': 0.125}}}}\n"
+    run = read_text("".join(row.format(n, 2 / n, 3 / n) for n in range(1, 5)))
+
+    assert [value for _, value in points(run, "loss")][:2] == [2.0, 1.0]
+    assert [value for _, value in points(run, "eval_loss")][:2] == [3.0, 1.5]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "epoch-{n}-loss-{value}-acc-0.25",
+        "{value} (loss) 3.25 (gn) 1.0e-06 (lr) @ step {n}",
+        "{n} [['loss', {value}], ['mae', 9.5]]",
+        '<epoch n="{n}"><loss>{value}</loss><acc>0.25</acc></epoch>',
+        "At iterate    {n}    f=  {value}D+00    |proj g|=  2.25D+00",
+        "[{n}] model_loss {value} / actor_ent 1.5 / fps 9.5",
+        "trn   {n} {value}",
+    ],
+)
+def test_names_and_values_in_another_order_are_read(row):
+    run = read_text("".join(row.format(n=n, value=2.5 / n) + "\n" for n in range(1, 6)))
+    read = {name: [value for _, value in points(run, name)] for name in run.metrics.names}
+
+    assert [2.5, 1.25] in [values[:2] for values in read.values()], read

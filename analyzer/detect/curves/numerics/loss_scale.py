@@ -145,12 +145,14 @@ def _verdicts(out: FactWriter, view: RunView, course: ScaleCourse, refs: list[So
 
 
 def _below_one(scales: Values) -> bool:
-    """Whether a scale fell below one; icefall's begins at one, logs little and goes on far below it.
+    """Whether a scale fell below one; icefall's begins there, is halved and doubled, and goes on far below it.
 
-    >>> _below_one(np.array([4.0, 0.5])), _below_one(np.array([0.125, 0.125])), _below_one(np.array([0.001]))
-    (True, False, True)
+    >>> _below_one(np.array([4.0, 0.5])), _below_one(np.array([0.125, 0.125])), _below_one(np.array([0.001])), _below_one(np.array([0.57]))
+    (True, False, True, True)
     """
-    return bool(scales.min() < 1.0 and (scales.max() >= 1.0 or scales.min() < LOST_SCALE))
+    least = float(scales.min())
+    may_begin_there = scales.max() < 1.0 and least >= LOST_SCALE and math.log2(least).is_integer()
+    return least < 1.0 and not may_begin_there
 
 
 def _good_steps(view: RunView, course: ScaleCourse) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, counted
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
 
@@ -114,6 +114,14 @@ class Place(NamedTuple):
 
     def __bool__(self) -> bool:
         return self.step >= 0 or self.epoch >= 0 or self.samples
+
+    def takes_for_epoch(self, numbers: list[str]) -> bool:
+        """Whether what stands beside a step is no epoch, as a first row made believe: ``episode: 1, e: 1.0`` below ``episode: 0, e: 1``."""
+        return (
+            min(self.step, self.epoch) >= 0
+            and not counted(numbers[self.epoch])
+            and bool(counted(numbers[self.step]))
+        )
 
 
 def slot_at(text: str, position: int) -> int:

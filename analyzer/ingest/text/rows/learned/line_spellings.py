@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from analyzer.ingest.text.rows.learned.pair_spellings import plain_pairs
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import says_no_quantity, word_set
 
@@ -272,8 +273,6 @@ def plain_spelling(text: str) -> str:
     ('train loss: nan, val loss: 0.75', 'mean reward: 20.5, median reward: 19.0, min reward: 1.0, max reward: 9.0')
     >>> plain_spelling("step 3, loss min|avg|max: 0.5|1.5|9.5"), plain_spelling("training loss/acc: 0.5/0.25"), plain_spelling("it/s: 3/4")
     ('step 3, min loss: 0.5, avg loss: 1.5, max loss: 9.5', 'training loss: 0.5, training acc: 0.25', 'it/s: 3/4')
-    >>> plain_spelling("OrderedDict([('loss', 0.5), ('step', 20)])")
-    'OrderedDict([(loss: 0.5), (step: 20)])'
     >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
     ('step 20: loss -4.5', 'step 20: loss nan', 'wrote epoch_3')
     >>> plain_spelling("16%|#  | 644it/4.00kit [00:10<00:50, 66.5it/s, loss=0.5]"), plain_spelling("acc[0]: 0.5, acc[1]: 0.25")
@@ -336,6 +335,7 @@ def plain_spelling(text: str) -> str:
         text = _EPOCH_ALONE.sub(lambda m: f"epoch {m[1] or m[2]} ", text)
     if text[:3] in _BEGINS_GENERATION and _GENERATION.match(text):
         text = _OF_GENERATION.sub(r"\1 fitness: ", text)
+    text = plain_pairs(text)
     if _ODD.search(text) is None:
         return text
     text = _POWER.sub(r"\1e\2", _EMPHASIS.sub(r"\2", text))

@@ -198,7 +198,7 @@ class TemplateRows(Learnable):
 
     def _template(self, masked: Masked) -> Template:
         template = self._templates.get(masked.key)
-        if template is None:
+        if template is None or any(row.place.takes_for_epoch(masked.numbers) for row in template.rows):
             # A log whose every line is worded anew (addresses, names of files) is no longer learned from.
             worn_out = self._barren >= MAX_BARREN
             template = NOTHING if worn_out or not may_be_row(masked.key) else learn(masked)

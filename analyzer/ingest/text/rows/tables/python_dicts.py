@@ -16,7 +16,7 @@ from sys import intern
 from analyzer.ingest.text.rows.printed_numbers import parse_number, step_of_total
 from analyzer.lazy_regex import LazyRegex
 
-_DICT = LazyRegex(r"\{'[^{}\n]{1,20000}\}")
+_DICT = LazyRegex(r"(?<!': )\{'[^{}\n]{1,20000}\}")
 _ITEM = LazyRegex(r"'([^'\n]{1,120})': (?:'([^'\n]{0,40})'|(?:tensor\()?([^,'}\s\[\]()]{1,40}))")
 
 

@@ -1,0 +1,79 @@
+"""Rows that put names, values and counters in another order, or with other signs between, than ``name: value``."""
+
+from __future__ import annotations
+
+from analyzer.lazy_regex import LazyRegex
+
+_NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
+_FORTRAN = r"-?\d{1,3}\.\d{1,12}[DE][-+]\d{1,3}|NaN"
+_ITERATE = LazyRegex(
+    rf"^At iterate {{1,8}}(\d{{1,9}}) {{1,8}}f= {{1,4}}({_FORTRAN}) {{1,8}}\|proj g\|= {{1,4}}({_FORTRAN})\s{{0,4}}$"
+)
+"""A step of SciPy's L-BFGS-B, in Fortran's notation or not."""
+_TAGGED = LazyRegex(rf"<([a-z]\w{{0,30}})>({_NUMBER})</\1>")
+_TAG = LazyRegex(r"</?([a-z]\w{0,20})(?: [a-z]{1,8}=\"(\d{1,9})\")?>")
+"""A row as XML: ``<epoch n="3"><loss>0.5</loss></epoch>``."""
+_LISTED = LazyRegex(rf"[\[(]'(\w{{1,40}})', ({_NUMBER})[\])]")
+"""Names with their values as pairs: ``[['loss', 0.5], ['mae', 9.5]]``, ``OrderedDict([('loss', 0.5)])``."""
+_LISTED_BEHIND = LazyRegex(r"^(\d{1,9})[:,]? (?:OrderedDict\()?\[[\[(]'")
+_BEHIND = LazyRegex(rf"(?<![\w.])({_NUMBER}) \(([a-z]\w{{0,20}})\)")
+"""Values with their names behind: ``2.5 (loss) 3.25 (gn) @ step 50``."""
+_DASHED = LazyRegex(
+    rf"^(?:[A-Za-z_]{{1,20}}-\d{{1,9}}(?:\.\d{{1,12}})?-){{1,12}}[A-Za-z_]{{1,20}}-{_NUMBER}\s{{0,4}}$"
+)
+_DASHED_PAIR = LazyRegex(rf"([A-Za-z_]{{1,20}})-({_NUMBER})(?:-|(?=\s{{0,4}}$))")
+"""A row that is one word: ``epoch-1-loss-1.5-acc-0.25``."""
+_THOUSANDS = LazyRegex(r"\b(\d{1,6})k (?=(?:steps?|iter(?:ation)?s?|its?|updates?|frames)\b)")
+_SLASHED = LazyRegex(
+    rf"(?<=[\] ])([A-Za-z]\w{{0,30}} {_NUMBER})(?: / (?=[A-Za-z]\w{{0,30}} [-\d])|(?=\s{{0,4}}$))"
+)
+_OF_DATA = LazyRegex(
+    r"^(Cost|Loss|Error|Accuracy) on (?:the )?(training|validation|evaluation|test) data ?[:=] ?(?=[-\d])"
+)
+_OF_FRAMES = LazyRegex(r"^Total T: (\d{1,12}) Episode Num: \d{1,9} Episode T: \d{1,9} (?=Reward)")
+"""A row of the authors' TD3: what counts is the frames in all."""
+_GLUED = LazyRegex(r"^e(\d{1,5})b(\d{1,9})(?=[:, ])")
+_NUMBERED = LazyRegex(r"^(\d{1,9})\. (?=[A-Za-z]\w{0,20}=-?\d)")
+_OF_EPOCH = LazyRegex(r"^(tra?i?n|te?st|val|dev) {1,6}(\d{1,9}) {1,6}(?=-?\d{1,9}\.\d{1,12}\s{0,4}$)")
+
+_COUNTED = LazyRegex(r"(?<=, )num steps (\d{1,12})(?=, )")
+_ODD = LazyRegex(
+    r"^At iterate|</[a-z]|[\[(]'\w{1,40}', [-\dn]|\) (?<=\w\) )[-\d]|^[a-z]{2,20}-\d{1,9}-[a-zA-Z]|k (?:step|iter|its?\b|update|frame)| / (?<=\d / )[a-z]|^[A-Z][a-z]{3,7} on |^Total T: |, num steps \d|^e\d{1,5}b\d|^\d{1,9}\. [A-Za-z]\w{0,20}=|^[a-z]{3,5} {1,6}\d{1,9} {1,6}-?\d"
+)
+"""What one of these holds; all other lines are left as they are at the cost of this one search."""
+
+
+def plain_pairs(text: str) -> str:
+    """A row in the order of ``name: value``; other lines as they are.
+
+    >>> plain_pairs("At iterate    9    f=  2.5D+00    |proj g|=  2.25D+00")
+    'step 9, train objective: 2.5E+00, grad norm: 2.25E+00'
+    >>> plain_pairs('<epoch n="9"><loss>0.5</loss></epoch>'), plain_pairs("9 [['loss', 0.5], ['r2', 0.25]]")
+    ('epoch 9 loss: 0.5, epoch  ', 'step 9  [loss: 0.5, r2: 0.25]')
+    >>> plain_pairs("2.5 (loss) 0.5 (gn) @ step 9"), plain_pairs("epoch-1-loss-1.5-acc-0.25"), plain_pairs("2-3-4")
+    ('loss: 2.5, gn: 0.5, @ step 9', 'epoch: 1, loss: 1.5, acc: 0.25, ', '2-3-4')
+    >>> plain_pairs("5k steps: nll 2.5"), plain_pairs("[9] a_loss 9.5 / value 0.5 / fps 9.5")
+    ('5000 steps: nll 2.5', '[9] a_loss 9.5, value 0.5, fps 9.5, ')
+    >>> plain_pairs("trn   9 2.5"), plain_pairs("e1b20: L=2.5"), plain_pairs("20. L=2.5"), plain_pairs("1. first")
+    ('epoch 9 trn: 2.5', 'epoch 1 batch 20: L=2.5', 'step 20 L=2.5', '1. first')
+    >>> plain_pairs("Cost on training data: 2.5"), plain_pairs("Total T: 900 Episode Num: 3 Episode T: 90 Reward: 2.5")
+    ('training Cost: 2.5', 'step 900 Reward: 2.5')
+    """
+    if _ODD.search(text) is None:
+        return text
+    if step := _ITERATE.match(text):
+        return f"step {step[1]}, train objective: {step[2]}, grad norm: {step[3]}".replace("D", "E")
+    if _DASHED.match(text):
+        return _DASHED_PAIR.sub(r"\1: \2, ", text)
+    text = _LISTED_BEHIND.sub(lambda m: f"step {m[1]} {m[0][len(m[1]) :]}", text)
+    text = _TAG.sub(r"\1 \2 ", _TAGGED.sub(r"\1: \2, ", text)) if "</" in text else text
+    text = _LISTED.sub(r"\1: \2", text)
+    if len(_BEHIND.findall(text)) > 1:  # a single one may be a remark
+        text = _BEHIND.sub(r"\2: \1,", text)
+    if len(_SLASHED.findall(text)) > 1:
+        text = _SLASHED.sub(r"\1, ", text)
+    text = _NUMBERED.sub(r"step \1 ", _GLUED.sub(r"epoch \1 batch \2", text))
+    text = _COUNTED.sub(r"step \1", text)
+    text = _OF_EPOCH.sub(r"epoch \2 \1: ", text)
+    text = _OF_DATA.sub(r"\2 \1: ", _OF_FRAMES.sub(r"step \1 ", text))
+    return _THOUSANDS.sub(r"\g<1>000 ", text)
