@@ -61,8 +61,8 @@ def _is_object(candidate: Candidate) -> bool:
 
 
 def _is_history(candidate: Candidate) -> bool:
-    is_list = candidate.head.lstrip()[:1] == b"[" and candidate.name.lower().endswith(".json")
-    return is_list or _is_object(candidate)
+    start, named = candidate.head.lstrip(), candidate.name.lower().endswith(".json")
+    return (named and (start[:1] == b"[" or start.startswith(b"\"{'"))) or _is_object(candidate)
 
 
 def _holds_rows(candidate: Candidate) -> bool:

@@ -408,3 +408,12 @@ def test_scores_without_a_counter_are_read_from_a_file_that_is_named_for_them():
 
     assert len(points(read_files({"metric-fid50k_full.jsonl": text}), "results/fid50k_full")) == 3
     assert claimed_by("answers.jsonl", text) is None
+
+
+def test_a_history_that_was_saved_as_one_string_is_read(tmp_path):
+    history = {"loss": [2.5, 1.5, math.nan], "val_loss": [2.5, 1.75, 1.5]}
+    (tmp_path / "training_history.json").write_text(json.dumps(str(history)))
+    run = load_run(tmp_path).run
+
+    assert points(run, "eval_loss") == [(1, 2.5), (2, 1.75), (3, 1.5)]
+    assert math.isnan(points(run, "loss")[-1][1])

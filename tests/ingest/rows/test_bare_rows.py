@@ -393,10 +393,10 @@ def test_a_number_in_brackets_between_a_score_and_its_value_is_its_step():
 
 def test_a_bar_titled_with_both_losses_is_one_of_training():
     bar = "train loss: {} | test loss: {} | reg: 2.5 : 100%|██████| 50/50 [00:12<00:00,  3.98it/s]\n"
-    run = read_text(bar.format(2.5, 2.75) + bar.format(1.5, 1.75))
+    run = read_text("".join(bar.format(*losses) for losses in [(2.5, 2.75), (1.5, 1.75), (1.5, 2.75)]))
 
-    assert [value for _, value in points(run, "loss")] == [2.5, 1.5]
-    assert [value for _, value in points(run, "eval_loss")] == [2.75, 1.75]
+    assert points(run, "loss") == [(50, 2.5), (100, 1.5), (150, 1.5)]
+    assert [value for _, value in points(run, "eval_loss")] == [2.75, 1.75, 2.75]
 
 
 def test_an_optimiser_that_ends_at_no_number_is_told():

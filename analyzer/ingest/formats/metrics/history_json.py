@@ -12,6 +12,7 @@
 {"val_loss_history": {"0": 2.1, "500": 1.4}}                                values by their steps
 {"config": {…}, "history": {"loss": [2.1, 1.4, 1.2], "val_loss": [2.0, 1.6, 1.5]}}      lists of several metrics, in any file
 {"epoch": 9, "training_loss": 2.1, "validation_loss": 2.0}                  what an epoch ended with, in such a file
+"{'loss': [2.1, 1.4], 'val_loss': [2.0, 1.6]}"                                 the history as Python shows it, as one string
 
 Of a file that was cut at its end what stands in it is read.
 """
@@ -61,6 +62,8 @@ class HistoryJson:
         of_losses = _OF_LOSSES.search(candidate.name) is not None
         if of_losses and _FIRST_NUMBERS.match(text):
             return Match.LIKELY
+        if text.startswith("\"{'"):
+            text = _unquoted(text)
         if not text.startswith("{"):
             return Match.NO
         if counter := _COUNTER.match(text):
@@ -83,6 +86,8 @@ class HistoryJson:
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """Each list becomes the points of its metric, epoch by epoch."""
         text = read_text(source, out, MAX_BYTES)
+        if text.startswith("\"{'"):
+            text = _unquoted(text)
         try:
             data = json.loads(text, strict=False)
         except (ValueError, RecursionError) as error:
@@ -117,6 +122,19 @@ class HistoryJson:
                 out.metrics(named[:250], steps=steps, values=values, lines=[1] * len(values))
         if isinstance(data, dict) and any(str(name).startswith("val_") for name in data):
             out.framework("keras")
+
+
+_NO_NUMBER = LazyRegex(r"(?<=[\[ ])(-?)(nan|inf)(?=[,\]])")
+
+
+def _unquoted(text: str) -> str:
+    r"""What ``json.dump(str(history))`` made a string of, as JSON.
+
+    >>> _unquoted("\"{'loss': [0.5, nan, -inf]}\"")
+    '{"loss": [0.5, NaN, -Infinity]}'
+    """
+    plain = text.strip().strip('"').replace("'", '"')
+    return _NO_NUMBER.sub(lambda m: m[1] + {"nan": "NaN", "inf": "Infinity"}[m[2]], plain)
 
 
 _TOKENS = LazyRegex(r'"(?:[^"\\]|\\.){0,100000}(?:"|\Z)|[\[\]{},]')

@@ -36,9 +36,14 @@ _GLUED = LazyRegex(r"^e(\d{1,5})b(\d{1,9})(?=[:, ])")
 _NUMBERED = LazyRegex(r"^(\d{1,9})\. (?=[A-Za-z]\w{0,20}=-?\d)")
 _OF_EPOCH = LazyRegex(r"^(tra?i?n|te?st|val|dev) {1,6}(\d{1,9}) {1,6}(?=-?\d{1,9}\.\d{1,12}\s{0,4}$)")
 
+_VALIDATED = LazyRegex(
+    rf"^\s{{0,8}}({_NUMBER})\s{{1,4}}= Validation (?:(\w{{3,40}}) )?score(?: {{1,4}}\((\w{{3,40}})\))?\s{{0,4}}$"
+)
+"""What a model of AutoGluon scored: ``0.86 = Validation score (accuracy)``, in old versions with the name in between."""
+_KEPT = LazyRegex(r"(?<=\d)[.,;] (?:got |new )?best (?:model )?(?:and |is |was )?saved\b.{0,80}$")
 _COUNTED = LazyRegex(r"(?<=, )num steps (\d{1,12})(?=, )")
 _ODD = LazyRegex(
-    r"^At iterate|</[a-z]|[\[(]'\w{1,40}', [-\dn]|\) (?<=\w\) )[-\d]|^[a-z]{2,20}-\d{1,9}-[a-zA-Z]|k (?:step|iter|its?\b|update|frame)| / (?<=\d / )[a-z]|^[A-Z][a-z]{3,7} on |^Total T: |, num steps \d|^e\d{1,5}b\d|^\d{1,9}\. [A-Za-z]\w{0,20}=|^[a-z]{3,5} {1,6}\d{1,9} {1,6}-?\d"
+    r"^At iterate|</[a-z]|[\[(]'\w{1,40}', [-\dn]|\) (?<=\w\) )[-\d]|^[a-z]{2,20}-\d{1,9}-[a-zA-Z]|k (?:step|iter|its?\b|update|frame)| / (?<=\d / )[a-z]|^[A-Z][a-z]{3,7} on |^Total T: |= Validation |best (?:model )?(?:and |is |was )?saved|, num steps \d|^e\d{1,5}b\d|^\d{1,9}\. [A-Za-z]\w{0,20}=|^[a-z]{3,5} {1,6}\d{1,9} {1,6}-?\d"
 )
 """What one of these holds; all other lines are left as they are at the cost of this one search."""
 
@@ -56,6 +61,8 @@ def plain_pairs(text: str) -> str:
     ('5000 steps: nll 2.5', '[9] a_loss 9.5, value 0.5, fps 9.5, ')
     >>> plain_pairs("trn   9 2.5"), plain_pairs("e1b20: L=2.5"), plain_pairs("20. L=2.5"), plain_pairs("1. first")
     ('epoch 9 trn: 2.5', 'epoch 1 batch 20: L=2.5', 'step 20 L=2.5', '1. first')
+    >>> plain_pairs("    0.86  = Validation score   (accuracy)"), plain_pairs("dev loss 0.5, acc 0.25. got best and saved")
+    ('val accuracy: 0.86', 'dev loss 0.5, acc 0.25')
     >>> plain_pairs("Cost on training data: 2.5"), plain_pairs("Total T: 900 Episode Num: 3 Episode T: 90 Reward: 2.5")
     ('training Cost: 2.5', 'step 900 Reward: 2.5')
     """
@@ -65,6 +72,9 @@ def plain_pairs(text: str) -> str:
         return f"step {step[1]}, train objective: {step[2]}, grad norm: {step[3]}".replace("D", "E")
     if _DASHED.match(text):
         return _DASHED_PAIR.sub(r"\1: \2, ", text)
+    if scored := _VALIDATED.match(text):
+        return f"val {scored[2] or scored[3] or 'score'}: {scored[1]}"
+    text = _KEPT.sub("", text)
     text = _LISTED_BEHIND.sub(lambda m: f"step {m[1]} {m[0][len(m[1]) :]}", text)
     text = _TAG.sub(r"\1 \2 ", _TAGGED.sub(r"\1: \2, ", text)) if "</" in text else text
     text = _LISTED.sub(r"\1: \2", text)

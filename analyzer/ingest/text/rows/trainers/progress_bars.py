@@ -149,7 +149,7 @@ class ProgressBars:
         elif epoch is not None:
             step = self._starts.step(at, max(epoch - (self._base or 0), 0), of)
         else:
-            again = (of, of) == (self._at, self._of) and (at < self._at or self._is_anew(values, line))
+            again = (of, of) == (self._at, self._of) and (at < self._at or self._is_anew(bar, values, line))
             self._passed = (self._passed + of if again else self._passed) * (of == self._of)
             self._at, self._of = at, of
             step = self._passed + at
@@ -159,10 +159,15 @@ class ProgressBars:
         self._place, self._values, self._line = place, values, line.detached()
         log.saw_step(step)
 
-    def _is_anew(self, values: dict[str, float], line: LogLine) -> bool:
-        """Whether a full bar behind a full one, below other lines and with another loss, is that of the next epoch, whose way is not drawn."""
-        apart = self._line is not None and line.number - self._line.number > 1
-        return apart and _loss_of(values) not in {"", _loss_of(self._values)}
+    def _is_anew(self, bar: re.Match[str], values: dict[str, float], line: LogLine) -> bool:
+        """Whether a full bar behind a full one is that of the next epoch, whose way is not drawn.
+
+        Below other lines it shows another loss; titled with both losses, on a line of its own, anything else: pykan fits anew.
+        """
+        below = 0 if self._line is None else line.number - self._line.number
+        if below > 0 and int(bar["at"]) == self._of and _BOTH.search(bar["title"]):
+            return values != self._values
+        return below > 1 and _loss_of(values) not in {"", _loss_of(self._values)}
 
     def _is_between(self, values: dict[str, float]) -> bool:
         """Whether a redraw with one counter changes the loss once more: what it showed before was no value that the last step left."""
