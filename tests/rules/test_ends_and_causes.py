@@ -70,3 +70,15 @@ def test_a_worker_that_ended_with_a_code_of_its_own_was_not_killed(tmp_path, cod
     told = {finding.cause.id for finding in analyzer.diagnose(tmp_path).findings}
 
     assert bool(told & KILLS) == killed
+
+
+def test_a_part_that_an_installed_package_lacks_is_no_package_that_nobody_installed(tmp_path):
+    (tmp_path / "train.log").write_text(
+        'Traceback (most recent call last):\n  File "/srv/job/fit.py", line 9, in <module>\n    import acme_kernels\n'
+        '  File "/opt/lib/python3.11/site-packages/acme_kernels/__init__.py", line 3, in <module>\n'
+        "    from acme.utils.helpers import tile\nModuleNotFoundError: No module named 'acme.utils.helpers'\n"
+    )
+    causes = [finding.cause.id for finding in analyzer.diagnose(tmp_path).findings]
+
+    assert causes[0] == "library-abi-mismatch"
+    assert "package-missing" not in causes
