@@ -1,5 +1,6 @@
 """Tables of searches, lines that list parts of one step, and bars that show several losses for one step."""
 
+import numpy as np
 import pytest
 from log_reading import points, read_text
 
@@ -161,3 +162,75 @@ def test_the_splits_of_an_epoch_after_each_of_which_is_evaluated_are_steps():
     )
 
     assert points(read_text(rows), "eval_loss") == [(2, 5.5), (3, 5.25), (4, 5.0)]
+
+
+def test_the_generations_of_neat_stand_at_their_numbers_whatever_is_printed_between():
+    rows = "".join(
+        f"\n ****** Running generation {n} ****** \n\nplayed {n} games\n"
+        f"Population's average fitness: {2.5 + n} stdev: 0.25\n"
+        f"Best fitness: {4.5 + n} - size: (1, 2) - species 1 - id {9 * n}\n"
+        "Average adjusted fitness: 0.5\nMean genetic distance 1.25, standard deviation 0.5\n"
+        "Population of 90 members in 1 species:\nTotal extinctions: 0\n"
+        for n in range(3)
+    )
+    run = read_text(rows)
+
+    assert points(run, "average fitness") == [(0, 2.5), (1, 3.5), (2, 4.5)]
+    assert points(run, "best fitness") == [(0, 4.5), (1, 5.5), (2, 6.5)]
+    assert points(run, "mean genetic distance") == [(0, 1.25), (1, 1.25), (2, 1.25)]
+
+
+def test_rates_and_rewards_of_sample_factory_stand_at_its_frames_and_a_rate_that_is_none_yet_is_left_out():
+    rows = "".join(
+        f"[2026-05-14 09:21:{9 + n}.895][1133{n}] Fps is (10 sec: {'nan' if n < 1 else 900.5}, 60 sec: 80.5, 300 sec: nan). "
+        f"Total num frames: {4096 * n}. Throughput: 0: 90.5. Samples: {64 * n}. Policy #0 lag: (min: 0.0, avg: 0.5, max: 2.0)\n"
+        f"[2026-05-14 09:21:{10 + n}.815][1133{n}] Avg episode reward: [(0, '{7.5 + n}'), (1, '-0.25')]\n"
+        for n in range(3)
+    )
+    run = read_text(rows)
+
+    assert points(run, "reward_mean") == [(0, 7.5), (4096, 8.5), (8192, 9.5)]
+    assert points(run, "part/reward_mean_1") == [(0, -0.25), (4096, -0.25), (8192, -0.25)]
+    assert points(run, "env_steps_per_second") == [(4096, 900.5), (8192, 900.5)]
+    assert not np.isnan(run.metrics.value).any()
+
+
+def test_the_rates_of_rl_games_stand_at_its_frames():
+    row = "fps step: {0} fps step and policy inference: 800 fps total: 70{0} epoch: {0}/500 frames: {0}000\n"
+    run = read_text("".join(row.format(n) for n in (1, 2, 3)))
+
+    assert points(run, "env_steps_per_second") == [(1000, 701), (2000, 702), (3000, 703)]
+
+
+def test_a_block_of_composer_stands_at_its_batch():
+    row = "[batch={0}/900]:\n\t Train time/batch: {0}\n\t Train loss/train/total: {0}.25\n\t Train metrics/train/LanguagePerplexity: 9{0}.5\n\t Train lr-Adam/group0: 0\n"
+    run = read_text("".join(row.format(n) for n in (1, 2, 3)))
+
+    assert points(run, "loss") == [(1, 1.25), (2, 2.25), (3, 3.25)]
+    assert points(run, "metrics/train/languageperplexity") == [(1, 91.5), (2, 92.5), (3, 93.5)]
+    assert points(run, "learning_rate") == [(1, 0.0), (2, 0.0), (3, 0.0)]
+
+
+def test_the_rows_of_a_player_that_learns_and_acts_count_by_their_own_steps():
+    learns = "[Learner] Critic Loss = {0}.25 | Learner Steps = {0}0 | Policy Loss = 0.5\n"
+    acts = "[Actor] Actor Episodes = {0} | Actor Steps = {0}00 | Episode Return = 9.5\n"
+    run = read_text("".join((learns + acts).format(n) for n in (1, 2, 3)))
+
+    assert points(run, "value_loss") == [(10, 1.25), (20, 2.25), (30, 3.25)]
+    assert points(run, "reward_mean") == [(100, 9.5), (200, 9.5), (300, 9.5)]
+
+
+def test_what_stands_below_the_steps_of_a_world_is_not_told_by_its_episodes():
+    row = "Recent Stats | t_env:      {0}0012 | Episode:      {0}00\nloss:      0.{0}   return_mean:     {0}.5\n"
+    run = read_text("".join(row.format(n) for n in (1, 2, 3)))
+
+    assert points(run, "loss") == [(10012, 0.1), (20012, 0.2), (30012, 0.3)]
+
+
+def test_the_generations_of_an_evolution_that_names_no_value_are_read_if_their_order_fits():
+    row = "('walker', ({0}, {0}2, {1}, -1.5, 9.5, 0.5, 0.25, 80.5, 90))\n"
+    fits = read_text("".join(row.format(n, n + 0.5) for n in range(1, 9)))
+    misfits = read_text("".join(row.format(n, n + 90.5) for n in range(1, 9)))
+
+    assert points(fits, "reward_mean") == [(n, n + 0.5) for n in range(1, 9)]
+    assert points(misfits, "reward_mean") == []

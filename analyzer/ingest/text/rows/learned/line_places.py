@@ -12,8 +12,8 @@ from analyzer.record import NamedTuple
 _AT = rf"(?:/(?:total|max|num)[ _]?\w{{0,12}})?[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|->|[=#\[(]|: ?[\[(=]){{0,2}}\s{{0,3}}[\"'#]?(?:{INT}\s?-\s{{0,4}})?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|%|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}])"
 _BEFORE = rf"(?:^|(?<=[\s\[\](|,{{;:\"'.<>/@{TIME}])|(?<=---|===|\*\*\*|###))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
 _STEP = LazyRegex(
-    rf"(?i){_BEFORE}(?P<word>(?:completed |(?:global|local|current)[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
-    rf"(?:total[ _](?:env[ _])?(?:time)?steps|time[ _]?steps?|steps?|iter(?:ation)?s?|it(?:e|r)?|n(?:um)?_updates|num_timesteps|n?updates?|up|(?<=global_)t|i(?= ?[=:] ?{INT} ?/)))(?:\.| at| n[or]\.?|(?<!s)_(?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
+    rf"(?i){_BEFORE}(?P<word>(?:completed |(?:global|local|current|learner|actor)[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
+    rf"(?:total[ _](?:env[ _])?(?:time)?steps|time[ _]?steps?|steps?|iter(?:ation)?s?|it(?:e|r)?|n(?:um)?_updates|num_timesteps|n?updates?|up|(?<=global_)t|t_env|i(?= ?[=:] ?{INT} ?/)))(?:\.| at| n[or]\.?|(?<!s)_(?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
 )
 _BATCH = LazyRegex(
     rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|gen|generations?|sweeps?|pass(?= {{1,2}}{INT})|cycles?|snapshots?)(?:[ _](?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from analyzer.lazy_regex import LazyRegex
 
 _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
@@ -40,16 +42,24 @@ _VALIDATED = LazyRegex(
     rf"^\s{{0,8}}({_NUMBER})\s{{1,4}}= Validation (?:(\w{{3,40}}) )?score(?: {{1,4}}\((\w{{3,40}})\))?\s{{0,4}}$"
 )
 """What a model of AutoGluon scored: ``0.86 = Validation score (accuracy)``, in old versions with the name in between."""
+_EVOLVED = LazyRegex(
+    rf"^\(?'?[\w-]{{1,40}}'?,? \((?:(?P<step>\d{{1,9}}), )?'?\d{{1,9}}'?, (?P<mean>{_NUMBER}), (?P<min>{_NUMBER}), (?P<max>{_NUMBER}), (?P<std>{_NUMBER}), (?P<sigma>{_NUMBER})(?P<lengths>(?:, {_NUMBER}){{1,2}})\){{1,2}}\s{{0,4}}$"
+)
+"""What loops after estool print of a generation: when, rewards, how far the search spreads and how long an episode lasts."""
+_LINKED = LazyRegex(
+    rf"^(?P<of>(?:l|r|averaged)\((?:raw|filter)\)):\s{{1,8}}(?P<values>{_NUMBER}(?:\s{{1,4}}{_NUMBER}){{4}})\s{{0,4}}$"
+)
+"""A row of OpenKE's prediction of links; below a head whose columns are always the same."""
 _KEPT = LazyRegex(r"(?<=\d)[.,;] (?:got |new )?best (?:model )?(?:and |is |was )?saved\b.{0,80}$")
 _COUNTED = LazyRegex(r"(?<=, )num steps (\d{1,12})(?=, )")
 _ODD = LazyRegex(
-    r"^At iterate|</[a-z]|[\[(]'\w{1,40}', [-\dn]|\) (?<=\w\) )[-\d]|^[a-z]{2,20}-\d{1,9}-[a-zA-Z]|k (?:step|iter|its?\b|update|frame)| / (?<=\d / )[a-z]|^[A-Z][a-z]{3,7} on |^Total T: |= Validation |best (?:model )?(?:and |is |was )?saved|, num steps \d|^e\d{1,5}b\d|^\d{1,9}\. [A-Za-z]\w{0,20}=|^[a-z]{3,5} {1,6}\d{1,9} {1,6}-?\d"
+    r"^At iterate|</[a-z]|[\[(]'\w{1,40}', [-\dn]|\) (?<=\w\) )[-\d]|^[a-z]{2,20}-\d{1,9}-[a-zA-Z]|k (?:step|iter|its?\b|update|frame)| / (?<=\d / )[a-z]|^[A-Z][a-z]{3,7} on |^Total T: |= Validation |best (?:model )?(?:and |is |was )?saved|, num steps \d|^e\d{1,5}b\d|^\d{1,9}\. [A-Za-z]\w{0,20}=|^[a-z]{3,5} {1,6}\d{1,9} {1,6}-?\d|(?:l|r|averaged)\((?:raw|filter)\):|\((?:\d{1,9}, \d|'\d{1,9}', -?\d)"
 )
 """What one of these holds; all other lines are left as they are at the cost of this one search."""
 
 
 def plain_pairs(text: str) -> str:
-    """A row in the order of ``name: value``; other lines as they are.
+    r"""A row in the order of ``name: value``; other lines as they are.
 
     >>> plain_pairs("At iterate    9    f=  2.5D+00    |proj g|=  2.25D+00")
     'step 9, train objective: 2.5E+00, grad norm: 2.25E+00'
@@ -63,6 +73,10 @@ def plain_pairs(text: str) -> str:
     ('epoch 9 trn: 2.5', 'epoch 1 batch 20: L=2.5', 'step 20 L=2.5', '1. first')
     >>> plain_pairs("    0.86  = Validation score   (accuracy)"), plain_pairs("dev loss 0.5, acc 0.25. got best and saved")
     ('val accuracy: 0.86', 'dev loss 0.5, acc 0.25')
+    >>> plain_pairs("('walker', (3, 90, 2.5, -1.5, 9.5, 0.5, 0.25, 80.5, 90))"), plain_pairs("walker (3, 90, 2.5, 3.5, 9.5, 0.5, 0.25, 80.5, 90)")
+    ('step 3, reward_mean: 2.5, reward_min: -1.5, reward_max: 9.5, reward_std: 0.5, sigma: 0.25, ep_len_mean: 80.5', 'walker (3, 90, 2.5, 3.5, 9.5, 0.5, 0.25, 80.5, 90)')
+    >>> plain_pairs("averaged(filter):\t\t 0.25 \t 90.5 \t 0.5 \t 0.375 \t 0.125 ")
+    'val_MRR: 0.25, val_MR: 90.5, val_hits@10: 0.5, val_hits@3: 0.375, val_hits@1: 0.125'
     >>> plain_pairs("Cost on training data: 2.5"), plain_pairs("Total T: 900 Episode Num: 3 Episode T: 90 Reward: 2.5")
     ('training Cost: 2.5', 'step 900 Reward: 2.5')
     """
@@ -70,6 +84,8 @@ def plain_pairs(text: str) -> str:
         return text
     if step := _ITERATE.match(text):
         return f"step {step[1]}, train objective: {step[2]}, grad norm: {step[3]}".replace("D", "E")
+    if row := _EVOLVED.match(text) or _LINKED.match(text):
+        return _by_columns(row)
     if _DASHED.match(text):
         return _DASHED_PAIR.sub(r"\1: \2, ", text)
     if scored := _VALIDATED.match(text):
@@ -87,3 +103,22 @@ def plain_pairs(text: str) -> str:
     text = _OF_EPOCH.sub(r"epoch \2 \1: ", text)
     text = _OF_DATA.sub(r"\2 \1: ", _OF_FRAMES.sub(r"step \1 ", text))
     return _THOUSANDS.sub(r"\g<1>000 ", text)
+
+
+LINKS = ("MRR", "MR", "hits@10", "hits@3", "hits@1")
+
+
+def _by_columns(row: re.Match[str]) -> str:
+    """A row whose program says nowhere what its values are called, if they fit what they are."""
+    if "mean" in row.groupdict():
+        low, mean, high = (float(row[name]) for name in ("min", "mean", "max"))
+        if low > mean or mean > high:
+            return row[0]
+        pairs = [f"reward_{name}: {row[name]}" for name in ("mean", "min", "max", "std")]
+        pairs += [f"sigma: {row['sigma']}", f"ep_len_mean: {row['lengths'].split(', ')[1]}"]
+        return ", ".join([f"step {row['step']}", *pairs] if row["step"] else pairs)
+    of = "" if row["of"] == "averaged(filter)" else row["of"].replace("(", "_").replace(")", "_")
+    ahead = f"part/val_{of}" if of else "val_"
+    return ", ".join(
+        f"{ahead}{name}: {value}" for name, value in zip(LINKS, row["values"].split(), strict=True)
+    )
