@@ -34,6 +34,8 @@ _SPACES = LazyRegex(r"[ \u00a0\u3000]{2,}")
 _BARS = LazyRegex(
     r"\d{1,3}%\|[^|\r\n]{0,400}\||\[[=>.#-]{3,120}\]|[\u2501\u2500\u2578\u257a\u254d\u2588\u2589\u258a\u258b\u258c\u258d\u258e\u258f\u2591-\u2593\u25a0\u25a1]{3,400}"
 )
+_OTHER_STROKES = LazyRegex(r"(?<= )[\u258e\u258f\u2595\u2758\u00a6\u250a\u2506\u254e](?= )")
+"""Signs that part values as a stroke does: ``step 10 \u258f dist 1.5 \u258f fit 0.5``."""
 _FULL_WIDTH = str.maketrans("：，；＝（）［］｜％、،", ":,;=()[]|%,,")  # noqa: RUF001
 
 
@@ -80,12 +82,14 @@ def mask(text: str) -> Masked:
 
     >>> mask("step 3  loss nan")
     Masked(key='step \x01  loss \x01', numbers=['3', 'nan'])
+    >>> mask("step 3 \u258f dist 0.5 \u258f fit 2.5")
+    Masked(key='step \x01 | dist \x01 | fit \x01', numbers=['3', '0.5', '2.5'])
     >>> mask("0001-64.5"), mask("3 -64.5")
     (Masked(key='\x01: \x01', numbers=['0001', '64.5']), Masked(key='\x01 \x01', numbers=['3', '-64.5']))
     """
     text = _HYPHENATED.sub(r"\1: \2", plain_spelling(text)) if text[:1].isdigit() else plain_spelling(text)
     if "%|" in text or "[=" in text or "[." in text or not text.isascii():
-        text = _BAR_BEFORE.sub("", _BARS.sub("|", text), count=1)
+        text = _BAR_BEFORE.sub("", _OTHER_STROKES.sub("|", _BARS.sub("|", text)), count=1)
         text = _GLUED.sub("] ", text)
     if "  " in text:
         text = _SPACES.sub("  ", text)
