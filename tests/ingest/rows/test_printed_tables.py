@@ -371,3 +371,37 @@ def test_a_framed_table_of_episodes_without_a_counter_is_a_course():
 
     assert points(read_text(text + three), "reward_mean") == [(None, 0.5), (None, 1.5), (None, 2.5)]
     assert not read_text(text + two).metrics.raw_names
+
+
+def test_the_tables_of_nerfstudio_are_read_with_their_units():
+    head = "Step (% Done)       Train Iter (time)    ETA (time)           Train Rays / Sec     Test PSNR\n------------\n"
+    row = (
+        "{0}0 (0.{0}0%)          5{0}.5 ms              3{0} m, 1 s           9{0}.25 K              2{0}.5\n"
+    )
+    ends = "40 (0.40%)          55.5 ms              3 s, 206.125 ms      94.25 K              24.5\n"
+    run = read_text(head + "".join(row.format(n) for n in (1, 2, 3)) + ends)
+
+    assert points(run, "test_psnr") == [(10, 21.5), (20, 22.5), (30, 23.5), (40, 24.5)]
+    assert points(run, "step_time_s") == [(10, 0.0515), (20, 0.0525), (30, 0.0535), (40, 0.0555)]
+    assert points(run, "train_rays_/_sec") == [(10, 91250), (20, 92250), (30, 93250), (40, 94250)]
+    assert not [name for name in run.metrics.names if name.startswith("eta")]
+
+
+def test_rows_in_a_log_with_commas_and_names_of_several_words_are_a_table_if_both_phases_have_a_loss():
+    head = "INFO:root:begin\nTime,Learning rate,Train loss,Validation loss,MAE_u,RMSE_u\n"
+    rows = "".join(f"16000000{n}1.5,0.5,{n}.5,{n}.25,0.5,0.75\n" for n in range(1, 5))
+    run = read_text(head + rows)
+
+    assert [value for _, value in points(run, "loss")] == [1.5, 2.5, 3.5, 4.5]
+    assert [value for _, value in points(run, "eval_loss")] == [1.25, 2.25, 3.25, 4.25]
+    assert points(read_text("The time, the train loss, the validation loss\n" + rows), "loss") == []
+
+
+@pytest.mark.parametrize("title", ["Test metric", "Validate metric", "Name of it"])
+def test_what_lightning_shows_of_an_evaluation_is_a_result_of_no_step(title):
+    head = f"Testing DataLoader 0: 100%|██████████| 79/79 [00:01<00:00, 61.20it/s]\n┏━━━┳━━━┓\n┃   {title}   ┃   DataLoader 0   ┃\n┡━━━╇━━━┩\n"
+    run = read_text(head + "│   test/acc   │   0.9712   │\n│   test/loss   │   0.1023   │\n└───┴───┘\ndone\n")
+
+    told = title != "Name of it"
+    assert points(run, "eval_accuracy") == ([(None, 0.9712)] if told else [])
+    assert points(run, "eval_loss") == ([(None, 0.1023)] if told else [])

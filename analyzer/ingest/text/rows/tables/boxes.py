@@ -33,6 +33,10 @@ MAX_KINDS = 32
 _ROW = LazyRegex(
     rf"^\s{{0,4}}[|\u2502] {{0,80}}(?P<key>[A-Za-z%][\w /%.()@-]{{0,60}}?) {{0,80}}[|\u2502] {{0,80}}(?P<value>{NUMBER})?(?: {{0,4}}s)? {{0,80}}[|\u2502]\s{{0,8}}$"
 )
+_EVALUATED = LazyRegex(
+    r"(?:^|\n)[^\n]{0,4}\u2503 {1,80}(?:Test|Validate) metric {1,80}\u2503 {1,80}DataLoader \d{1,3} {1,80}\u2503\s{0,8}\n[^\n\w]{0,400}$"
+)
+"""The head of what Lightning shows of an evaluation, which stands alone and is a result all the same."""
 _STEPS = ("total_timesteps", "timestepssofar", "totalenvinteracts", "num_timesteps", "total_env_steps", "env_steps", "total_steps", "global_step",
           "steps", "step", "timesteps", "update", "n_updates", "iteration", "iterations", "itr")  # fmt: skip
 """Keys that say the step, the surest first; in small letters, without the name of their part."""
@@ -65,6 +69,7 @@ class Boxes:
         if row is None:
             return False
         box = _Box(self)
+        box.counts = box.alone = _EVALUATED.search(line.before()) is not None
         box.row(row["key"], row["value"], line)
         log.captures.append(box)
         return True
@@ -97,6 +102,7 @@ class _Box:
     Attributes:
         values: Value and line by name.
         counts: Whether it says how far the run is.
+        alone: Whether it is the result of an evaluation, above which a bar counted the batches of that.
     """
 
     def __init__(self, boxes: Boxes) -> None:
@@ -106,7 +112,7 @@ class _Box:
         self._program = ""
         self._rows = 0
         self.values: dict[str, tuple[float, LogLine]] = {}
-        self.counts = False
+        self.counts = self.alone = False
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
@@ -145,7 +151,9 @@ class _Box:
         """Write what was read, at the step that the box names."""
         if self._program:
             log.out.framework(self._program)
-        step = next((self._steps[name] for name in _STEPS if name in self._steps), log.step)
+        step = next(
+            (self._steps[name] for name in _STEPS if name in self._steps), None if self.alone else log.step
+        )
         if self._steps and step is not None:
             log.saw_step(step)
         for name, (value, line) in self.values.items():

@@ -32,8 +32,10 @@ from analyzer.ingest.text.rows.tables.table_frames import (
     ABOUT,
     ALIKE,
     EPOCHS,
+    SHARE_AHEAD,
     count_in,
     grouped,
+    is_columned,
     names_in,
     number_in,
     parted,
@@ -76,7 +78,7 @@ _NAMES = LazyRegex(
 )
 _VALUE = LazyRegex(r"[:=\[]\s{0,8}[-+]?\d")
 """A number behind a sign: what holds one is a row, and is not looked at cell by cell."""
-_LENGTHS = LazyRegex(r"\b\d{1,6} days?,\s{1,4}(?=\d)")
+_LENGTHS = LazyRegex(r"\b\d{1,6} (?:days?|[hms]),\s{1,4}(?=\d)")
 _NUMBER_WORD = LazyRegex(r"(?<![\w@.])\d(?![dD]_)")
 _HASH = LazyRegex(r"^\s{0,4}#(?=\s{1,4}[A-Za-z])")
 # Two counters that a single space parts, as cells set to the right of narrow columns are: "# Epoch batch         loss".
@@ -224,8 +226,8 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     spans = tuple(span for _, span in named)
     others = [name for name in names if name not in _COUNTERS | _OTHERS]
     scores = [name for name in others if read_score(name).better]
-    measured = [name for name in others if _is_measured(name)] or _total_of_parts(names) or _optimised(names)
-    measured = measured or (scores if len(scores) > 1 else [])
+    measured = [name for name in others if _is_measured(name)] or _total_of_parts(names)
+    measured = measured or _optimised(names, text) or (scores if len(scores) > 1 else [])
     if not measured:
         framed = text.strip().startswith("|") and names[0] in _COUNTERS and len(others) > 1
         return Head(names, spans, ROWS_OF_DOUBTFUL, at_once=True, unknown=True) if framed else None
@@ -233,7 +235,7 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         return _counted_head(Head(names, spans), measured, text, sure=sure)
     if any(_NUMBER_WORD.search(cell[0]) for cell in cells):
         return None  # a row of values, not of names
-    columned = _is_columned(text)
+    columned = is_columned(text)
     result = Head(names, spans, doubtful=ROWS_OF_SCORES, at_once=True, scores=True)
     if columned and len(scores) == len(names):
         return result
@@ -247,7 +249,8 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         return Head(names, spans, parts=True)
     losses = [name for name in measured if read_name(name).quantity == "loss"]
     phases = [name for name in others if read_name(name).phase and says_no_quantity(name)]
-    told = len(phases) > 1 or len(measured) == len(names)  # "Loss, Train, Val, Test"
+    of_both = columned and {"train", "eval"} <= {read_name(name).phase for name in losses}
+    told = len(phases) > 1 or len(measured) == len(names) or of_both  # "Loss, Train, Val, Test"
     rewarded = "|" in text and names[0] in measured and read_name(names[0]).quantity == "reward_mean"
     if rewarded or (
         losses and (told or (columned and len(measured) > 1 and len(measured) * 2 > len(others)))
@@ -276,20 +279,17 @@ def _unframed(text: str) -> str:
     return unframed(text) if text.startswith("[") or "***" in text else text
 
 
-def _is_columned(text: str) -> bool:
-    bare = text.strip()
-    return "|" in text or "\t" in text or "  " in bare or ("," in bare and " " not in bare)
-
-
 def _total_of_parts(names: tuple[str, ...]) -> list[str]:
     """The column of the total loss, where the first two count epochs and batches and others stand before it: ``Epoch Batch box conf total``."""
     is_counted = len(names) > 2 and names[0] in EPOCHS and names[1] in _STEPS
     return ["total"] if is_counted and "total" in names[2 + PARTS_OF_TOTAL :] else []
 
 
-def _optimised(names: tuple[str, ...]) -> list[str]:
+def _optimised(names: tuple[str, ...], text: str) -> list[str]:
     """What a search prints of each round, whatever it measures: ``gen nevals avg std min max``, ``iter fevals function_value``."""
     told = [name for name in names if name in _STATISTICS]
+    if names[0] == "step" and text.lstrip().startswith(SHARE_AHEAD):
+        return list(names[1:])
     if names[0] in _ROUNDS and len(told) > 1:
         return told
     return [name for name in names[1:] if _OBJECTIVES.search(name)] if names[0] in _COUNTERS else []

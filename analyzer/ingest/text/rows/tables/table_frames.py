@@ -23,6 +23,20 @@ def unframed(text: str) -> str:
     return _STARS.sub("", _BAR_AHEAD.sub(lambda match: " " * len(match[0]), text))
 
 
+def is_columned(text: str) -> bool:
+    """Whether what stands in a line is parted as columns are.
+
+    >>> is_columned("Time,Train loss,Test loss"), is_columned("loss,acc"), is_columned("the loss, the time, and"), is_columned("a,b c")
+    (True, True, False, False)
+    """
+    bare = text.strip()
+    tight = bare.count(",") > 1 and ", " not in bare
+    return "|" in text or "\t" in text or "  " in bare or ("," in bare and (" " not in bare or tight))
+
+
+SHARE_AHEAD = "Step (% Done) "
+"""The first column of the tables of nerfstudio, whatever the others are."""
+
 # Of "t[m:s]" the "[m" goes with the colours of terminals.
 _UNIT = LazyRegex(r"(?:\[[a-z:/]{1,8}|:[a-z]{1,4})\]$")
 _BETWEEN_VALUES = LazyRegex(r"(?<=\d|%)\s?/\s?(?=-?\d{1,9}\.\d)")
@@ -34,7 +48,8 @@ def names_in(cell: str) -> list[str]:
     >>> names_in("Val Loss"), names_in("min&max std"), names_in("valid_loss/acc"), names_in("mse_t / mse_v"), names_in("train/loss")
     (['val_loss'], ['min_std', 'max_std'], ['valid_loss', 'valid_acc'], ['mse_t', 'mse_v'], ['train/loss'])
     """
-    name = _UNIT.sub("", in_english(cell).strip().lower())
+    name = _UNIT.sub("", in_english(cell).strip().lower()).replace("step (% done)", "step")
+    name = name.removesuffix(" (time)") if name.startswith("eta") else name.replace(" (time)", " time")
     first, _, last = (part.strip() for part in name.partition("/"))
     measured = all(part and (read_name(part).quantity or is_score(part)) for part in (first, last))
     if measured or (" / " in name and first[:-1] == last[:-1] and first.isidentifier()):
@@ -96,15 +111,25 @@ def grouped(above: str, text: str) -> tuple[tuple[str, ...], tuple[tuple[int, in
 
 EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
 _COUNT = LazyRegex(
-    r"^(?:(?:epoch|ep|step|iter|iteration)[ :#]{0,2})?(?P<at>\d{1,12})(?P<rest>\.\d{1,6})?(?:/(?P<of>\d{1,12}))?$"
+    r"^(?:(?:epoch|ep|step|iter|iteration)[ :#]{0,2})?(?P<at>\d{1,12})(?P<rest>\.\d{1,6})?(?:/(?P<of>\d{1,12})| \(\d{1,3}\.\d\d%\))?$"
 )
 ABOUT = "\u7ea6~\u2248\u2191\u2193*%"
 """Marks beside a number: about, better, worse, the best so far, percent."""
 
 
+_WITH_UNIT = LazyRegex(r"^(\d{1,6}\.\d{1,6}) (ms|[KM])$")
+_UNITS = {"ms": 1e-3, "K": 1e3, "M": 1e6}
+
+
 def number_in(cell: str) -> float | None:
-    """What a cell shows; a list of one number shows that number."""
+    """What a cell shows, of a time seconds; a list of one number shows that number.
+
+    >>> number_in("[0.5]"), number_in("29.069 ms"), number_in("138.35 K"), number_in("57 s, 206.101 ms"), number_in("2.5 MB")
+    (0.5, 0.029069, 138350.0, None, None)
+    """
     bare = cell.strip(ABOUT).removesuffix(" dB")
+    if measured := _WITH_UNIT.match(bare):
+        return round(float(measured[1]) * _UNITS[measured[2]], 9)
     return parse_number(bare if "," in bare else bare.strip("[]"))
 
 
