@@ -53,7 +53,7 @@ _LINKED = LazyRegex(
 _KEPT = LazyRegex(r"(?<=\d)[.,;] (?:got |new )?best (?:model )?(?:and |is |was )?saved\b.{0,80}$")
 _COUNTED = LazyRegex(r"(?<=, )num steps (\d{1,12})(?=, )")
 _ODD = LazyRegex(
-    r"^At iterate|</[a-z]|[\[(]'\w{1,40}', [-\dn]|\) (?<=\w\) )[-\d]|^[a-z]{2,20}-\d{1,9}-[a-zA-Z]|k (?:step|iter|its?\b|update|frame)| / (?<=\d / )[a-z]|^[A-Z][a-z]{3,7} on |^Total T: |= Validation |best (?:model )?(?:and |is |was )?saved|, num steps \d|^e\d{1,5}b\d|^\d{1,9}\. [A-Za-z]\w{0,20}=|^[a-z]{3,5} {1,6}\d{1,9} {1,6}-?\d|(?:l|r|averaged)\((?:raw|filter)\):|\((?:\d{1,9}, \d|'\d{1,9}', -?\d)"
+    r"^At iterate|</[a-z]|[\[(]'\w{1,40}', [-\dn]|\) (?<=\w\) )[-\d]|^[a-z]{2,20}-\d{1,9}-[a-zA-Z]|k (?:step|iter|its?\b|update|frame)| / (?<=\d / )[a-z]|^[A-Z][a-z]{3,7} on |^Total T: |= Validation |best (?:model )?(?:and |is |was )?saved|, num steps \d|^e\d{1,5}b\d|^\d{1,9}\. [A-Za-z]\w{0,20}=|^[a-z]{3,5} {1,6}\d{1,9} {1,6}-?\d|\):(?<=(?:raw|ter)\):)|\((?:\d{1,9}, \d|'\d{1,9}', -?\d)"
 )
 """What one of these holds; all other lines are left as they are at the cost of this one search."""
 
