@@ -27,7 +27,7 @@ _DASHED_PAIR = LazyRegex(rf"([A-Za-z_]{{1,20}})-({_NUMBER})(?:-|(?=\s{{0,4}}$))"
 """A row that is one word: ``epoch-1-loss-1.5-acc-0.25``."""
 _THOUSANDS = LazyRegex(r"\b(\d{1,6})k (?=(?:steps?|iter(?:ation)?s?|its?|updates?|frames)\b)")
 _SLASHED = LazyRegex(
-    rf"(?<=[\] ])([A-Za-z]\w{{0,30}} {_NUMBER})(?: / (?=[A-Za-z]\w{{0,30}} [-\d])|(?=\s{{0,4}}$))"
+    rf"(?<=[\] ])([A-Za-z]\w{{0,30}} {_NUMBER})(?: / (?=[A-Za-z]\w{{0,30}}(?: [a-z]\w{{0,20}})? [-\d])|(?=(?: \([^()]{{1,40}}\))?\s{{0,4}}$))"
 )
 _OF_DATA = LazyRegex(
     r"^(Cost|Loss|Error|Accuracy) on (?:the )?(training|validation|evaluation|test) data ?[:=] ?(?=[-\d])"

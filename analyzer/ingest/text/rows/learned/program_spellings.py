@@ -80,6 +80,8 @@ _OF_KITTI = LazyRegex(
 _OBJECTIVE = LazyRegex(r"(?i)\b(objective) function value ?[:=] ?(?=[-+\dni])")
 _READ_WRONG = LazyRegex(r"\b(?:(char)|word|B([CW])ER) train ?= ?(?=\d)")
 """How many characters and words Tesseract reads wrong in training, by its names of the fourth and the fifth version."""
+_AT_ITERATION = LazyRegex(r"(?<=At iteration )\d{1,9}/(\d{1,9})/\d{1,9}(?=, )")
+"""Tesseract counts what it learned from, what it trained on, and what it read; its rows stand at every hundred of the second."""
 _OF_YAML = LazyRegex(r"(?i)(?<=: )([-+]?)\.(nan|inf)\s{0,4}$")
 """What is no number, as YAML spells it."""
 
@@ -134,6 +136,8 @@ def plain_of_programs(text: str) -> str:
     ('part/val_bev_AP_easy: 9.5, part/val_bev_AP_moderate: 8.5, part/val_bev_AP_hard: 7.5', 'train Objective: nan')
     >>> plain_of_programs("char train=9.5%, word train=20%"), plain_of_programs("BCER train=9.5%"), plain_of_programs("reward: .nan")
     ('train cer=9.5%, train wer=20%', 'train cer=9.5%', 'reward: nan')
+    >>> plain_of_programs("At iteration 90/100/105, char train=9.5%")
+    'At iteration 100, train cer=9.5%'
     >>> plain_of_programs("Acc = [1%=0.25, 5%=0.5]")
     'Acc_within_1: 0.25, Acc_within_5: 0.5'
     >>> plain_of_programs("mean objf for validation set: -0.5 over 900.0 frames, epoch 3"), plain_of_programs("3 over 900 frames")
@@ -153,7 +157,7 @@ def plain_of_programs(text: str) -> str:
     text = _OF_STEP.sub(_of_step, text) if "[" in text or "(" in text else text
     text = _OF_KITTI.sub(_of_difficulty, text) if " AP" in text else text
     text = _OBJECTIVE.sub(r"train \1: ", text) if "unction value" in text else text
-    text = _READ_WRONG.sub(_of_reading, text) if " train" in text else text
+    text = _READ_WRONG.sub(_of_reading, _AT_ITERATION.sub(r"\1", text)) if " train" in text else text
     text = _WITHIN.sub(_within, text) if "%=" in text else text
     text = _OF_YAML.sub(r"\1\2", text) if ": " in text else text
     if " over " in text:

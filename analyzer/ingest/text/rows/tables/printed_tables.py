@@ -32,6 +32,8 @@ from analyzer.ingest.text.rows.tables.table_frames import (
     ABOUT,
     ALIKE,
     EPOCHS,
+    OTHERS,
+    UPDATES,
     SHARE_AHEAD,
     count_in,
     grouped,
@@ -96,11 +98,8 @@ _POINT = LazyRegex(r"\d\.\d")
 # Nobody parts thousands behind a 0, nor other than three digits.
 _SURE_DECIMAL = LazyRegex(r"(?<![^\s|*-])(?:0,\d{1,12}|\d{1,9},(?:\d{1,2}|\d{4,12}))(?![^\s|*%])")
 _RESULTS_FOR = LazyRegex(r"(?i)\bresults? (?:for|of|on) (\w{2,20}):?\s*$")
-_STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "iterat", "example_counter", "gen", "generation"})  # fmt: skip
+_STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "iterat", "example_counter", "gen", "generation", UPDATES})  # fmt: skip
 _COUNTERS = EPOCHS | _STEPS
-_OTHERS = frozenset(
-    {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps", "evals", "nevals", "fevals", "f-count", "func-count", "t", "time_left"}
-)  # fmt: skip
 _RULE = LazyRegex(r"^[-=+|: \u2500-\u257f]{3,}$")
 _HEADER_CELL = LazyRegex(r"^(?:\d[dD](?=_)|[^\W\d])[\w /.()%@#*-]{0,59}$")
 _MARK = LazyRegex(r"\W{1,3}$|\(\d{1,4}/\d{1,4}\)$")
@@ -224,7 +223,7 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     if doubled or not all(_HEADER_CELL.match(name) or name == "#" for name in names):
         return None
     spans = tuple(span for _, span in named)
-    others = [name for name in names if name not in _COUNTERS | _OTHERS]
+    others = [name for name in names if name not in _COUNTERS | OTHERS]
     scores = [name for name in others if read_score(name).better]
     measured = [name for name in others if _is_measured(name)] or _total_of_parts(names)
     measured = measured or _optimised(names, text) or (scores if len(scores) > 1 else [])
@@ -256,17 +255,18 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         losses and (told or (columned and len(measured) > 1 and len(measured) * 2 > len(others)))
     ):
         return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True)
-    return result if columned and not losses and len(scores) > 1 and names[0] not in _OTHERS else None
+    return result if columned and not losses and len(scores) > 1 and names[0] not in OTHERS else None
 
 
 def _counted_head(head: Head, measured: list[str], text: str, *, sure: bool) -> Head | None:
     """A head one of whose columns counts."""
     names = head.names
-    others = [name for name in names if name not in _COUNTERS | _OTHERS]
+    others = [name for name in names if name not in _COUNTERS | OTHERS]
     # Outside of a table with strokes the counter stands first, so that a sentence is no head.
     if names[0] not in _COUNTERS and "|" not in text:
-        of_frame = sure and text.startswith("  ") and names[-1] in EPOCHS and len(measured) > 1
-        return head._replace(doubtful=ROWS_OF_DOUBTFUL, at_once=True) if of_frame else None
+        indented = sure and text.startswith("  ") and len(measured) > 1
+        rows = 1 if UPDATES in names or names[-1] == "updates" else ROWS_OF_DOUBTFUL * (names[-1] in EPOCHS)
+        return head._replace(doubtful=rows, at_once=True) if indented and rows else None
     told = [name for name in others if name in measured or canonical_metric(name) in METRICS]
     coded = [name for name in others if name in told or "_" in name]
     columned = (sure and ("," not in text or told == others)) or len(coded) == len(
@@ -324,7 +324,7 @@ def _second_line(line: LogLine) -> Head | None:
 
 def _phase_above(line: LogLine) -> str:
     """The phase that a lone word right above a head says: ``validation``."""
-    above = line.before().rstrip("\r\n").rpartition("\n")[2].strip(" :=-").lower()
+    above = line.before().rstrip("\r\n").rpartition("\n")[2].rpartition(" | ")[2].strip(" :=-").lower()
     return read_name(above).phase if above.isalpha() and says_no_quantity(above) else ""
 
 
@@ -469,7 +469,7 @@ class _Table(WritesAtOnce):
                 epoch = count_in(name, cell)
             elif name in total and number is not None:
                 values["total_loss"] = number
-            elif name not in EPOCHS | _OTHERS and number is not None:
+            elif name not in EPOCHS | OTHERS and number is not None:
                 named = name.removeprefix("main/").replace("validation/main/", "validation/")
                 values[(part or self._phase_of(name)) + named] = number
         if self._phase == "eval" and epoch is not None:

@@ -109,6 +109,11 @@ def grouped(above: str, text: str) -> tuple[tuple[str, ...], tuple[tuple[int, in
     return tuple(names), tuple(match.span() for match in found)
 
 
+OTHERS = frozenset(
+    {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps", "evals", "nevals", "fevals", "f-count", "func-count", "t", "time_left"}
+)  # fmt: skip
+UPDATES = "total_train_updates"
+"""What counts in the tables of ParlAI, whose columns stand in the order of the alphabet."""
 EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
 _COUNT = LazyRegex(
     r"^(?:(?:epoch|ep|step|iter|iteration)[ :#]{0,2})?(?P<at>\d{1,12})(?P<rest>\.\d{1,6})?(?:/(?P<of>\d{1,12})| \(\d{1,3}\.\d\d%\))?$"

@@ -167,7 +167,8 @@ class ProgressBars:
         below = 0 if self._line is None else line.number - self._line.number
         if below > 0 and int(bar["at"]) == self._of and _BOTH.search(bar["title"]):
             return values != self._values
-        return below > 1 and _loss_of(values) not in {"", _loss_of(self._values)}
+        loss, before = (_loss_of(shown) or _part_of_loss(shown) for shown in (values, self._values))
+        return below > 1 and loss not in {"", before}
 
     def _is_between(self, values: dict[str, float]) -> bool:
         """Whether a redraw with one counter changes the loss once more: what it showed before was no value that the last step left."""
@@ -190,6 +191,11 @@ class ProgressBars:
 def _loss_of(values: dict[str, float]) -> str:
     """The loss as text, in which a NaN is like another; empty if there is none."""
     return next((str(value) for name, value in values.items() if canonical_metric(name) == "loss"), "")
+
+
+def _part_of_loss(values: dict[str, float]) -> str:
+    """The first that is called a loss of some kind, where none is plainly the loss: ``dice_loss``."""
+    return next((str(value) for name, value in values.items() if name.lower().endswith("loss")), "")
 
 
 def _is_known(name: str) -> bool:

@@ -31,7 +31,7 @@ _ROW = LazyRegex(
     rf"(?P<values>(?:{NUMBER}\s{{1,20}}){{1,16}}{NUMBER}):\s{{1,4}}\d{{1,3}}%(?:.{{0,200}}?\s(?P<at>\d{{1,9}})/(?P<of>\d{{1,9}})\s)?"
 )
 _RESULT_HEAD = LazyRegex(
-    r"^\s{1,40}Class\s{1,20}Images\s{1,20}(?P<columns>[^%]{1,200}?)(?::\s{1,4}\d{1,3}%|$)"
+    r"^\s{1,40}(?:Class\s{1,20}Images\s{1,20}|(?P<classifier>classes)\s{1,20}(?=top1_acc\s))(?P<columns>[^%]{1,200}?)(?::\s{1,4}\d{1,3}%|$)"
 )
 _RESULT = LazyRegex(rf"^\s{{1,40}}all\s{{1,20}}(?P<values>(?:{NUMBER}\s{{1,20}}){{1,15}}{NUMBER})\s{{0,20}}$")
 _SAVED = LazyRegex(
@@ -148,7 +148,9 @@ class _Table:
             self.finish(log)
             return Fed.OWNED | Fed.ENDED
         if match := _RESULT_HEAD.match(text):
-            self._owner.results = _results(match["columns"].lower().split())
+            columns = match["columns"].lower().split()
+            # the row of a classifier counts no images, so its first number is its first result
+            self._owner.results = ["", *columns] if match["classifier"] else _results(columns)
             return _owned(text)
         if match := _RESULT.match(text):
             # Output that is held back prints the results of an epoch below the head of the next, before its rows.
@@ -185,7 +187,10 @@ class _Table:
 
     def _write_results(self, numbers: list[str], line: LogLine, log: LogState) -> None:
         # The first column counts images; a head that is cut at its end names fewer columns than there are.
-        for name, text in zip(self._owner.results, numbers[1:], strict=False):
+        names = self._owner.results
+        for name, text in zip(
+            *((names[1:], numbers) if names[:1] == [""] else (names, numbers[1:])), strict=False
+        ):
             number = parse_number(text)
             if name in _LABELS and number is not None:
                 log.event(
