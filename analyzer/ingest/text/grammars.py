@@ -96,6 +96,7 @@ def grammars() -> tuple[LineGrammar, ...]:
         _Late("setup.banners:Banners", "batch size per device = ", "Batch size per device = ", "ccumulation steps = ", "Num Epochs = ", "Num examples = ", "Total optimization steps = ", "Total steps = ", "otal batch size", "rainable parameters = ", "DeepSpeed info: version", "deepspeed info .", "ransformers: ", "ransformers = ", "ransformers version", "`transformers` version", "ytorch: ", "PyTorch: ", "PyTorch version", "    Torch: ", "torch version ", "Unsloth", "Max memory: ", "Bfloat16 = ", "Num GPUs", "All distributed processes registered", "compute dtype: ", "Mixed precision type: ", " Automatic Mixed Precision", "16-bits training: ", "Overriding: ", "U available: ", "` stopped: ", " ZeRO stage ", "DeepSpeed Basic Optimizer = ", "Creating fp16 ", "Creating BF16 optimizer", "dist_world_size=", "using world size: "),
         _Late("failures.generation:GenerationLines", "generat", "Generat", "sample:", "Sample:", "output:", "Output:", "ompletion:", "esponse:"),
         JsonLines(),
+        _Late("rows.tables.ruled_tables:RuledTables", "timestamp            duration"),
         PrintedTables(),
         TemplateRows(),
     )  # fmt: skip

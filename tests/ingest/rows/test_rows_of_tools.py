@@ -86,3 +86,41 @@ def test_a_row_of_a_tool_is_read_by_its_form(line, name, value):
 def test_sentences_with_the_words_of_a_tool_are_no_rows(text):
     run = read_text(text)
     assert run.metrics is None or not len(run.metrics)
+
+
+HISTORY = (
+    "Scoring History: \n"
+    "    timestamp            duration    training_speed    iterations    training_rmse    training_auc    validation_rmse\n"
+    "--  -------------------  ----------  ----------------  ------------  ---------------  --------------  -----------------\n"
+    "    2026-01-01 10:10:10  0.000 sec                     0             nan              nan             nan\n"
+    "    2026-01-01 10:10:11  1.250 sec   8750 obs/sec      10            0.5              0.75            0.625\n"
+    "    2026-01-01 10:10:12  2.250 sec                     20            0.25             0.875           {last}\n"
+    "\nVariable Importances:\n"
+)
+
+
+def test_a_scoring_history_is_read_by_the_strokes_below_its_names():
+    run = read_text(HISTORY.format(last="0.5"))
+
+    assert points(run, "training_rmse") == [(10, 0.5), (20, 0.25)]
+    assert points(run, "validation_rmse") == [(10, 0.625), (20, 0.5)]
+    assert not {"training_speed", "duration", "iterations"} & set(run.metrics.names)
+
+
+def test_what_a_scoring_history_no_longer_knows_is_told():
+    assert points(read_text(HISTORY.format(last="nan")), "validation_rmse") == [(10, 0.625), (20, "nan")]
+
+
+def test_of_tracked_sequences_the_means_over_all_are_read():
+    row = "{0}   68.5% 71.0% 65.0% 80.5% 94.0% 221  81  71 12 1210 12011 211 512 69.5% 0.125\n"
+    head = "          IDF1   IDP   IDR  Rcll  Prcn  GT  MT  PT ML   FP    FN IDs   FM  MOTA  MOTP\n"
+    run = read_text(head + row.format("SEQ-02 ") + row.format("OVERALL"))
+
+    assert [value for _, value in points(run, "val_mota")] == [pytest.approx(0.695)]
+    assert points(read_text("OVERALL 68.5% of 71.0% were 9 right\n"), "val_idf1") == []
+
+
+def test_tuples_of_julia_hold_several_values_under_one_symbol():
+    run = read_text(blocks("(:epoch, {n}, :trn, ({v}, 0.75), :tst, (0.5, 0.625))" + "\n"))
+
+    assert [value for _, value in points(run, "trn_1")] == list(VALUES)

@@ -80,6 +80,29 @@ _OF_KITTI = LazyRegex(
 _OBJECTIVE = LazyRegex(r"(?i)\b(objective) function value ?[:=] ?(?=[-+\dni])")
 _READ_WRONG = LazyRegex(r"\b(?:(char)|word|B([CW])ER) train ?= ?(?=\d)")
 """How many characters and words Tesseract reads wrong in training, by its names of the fourth and the fifth version."""
+_OF_TRACKING = LazyRegex(
+    rf"^OVERALL((?:\s{{1,9}}{_NUMBER}%){{5}})((?:\s{{1,9}}\d{{1,9}}){{8}})((?:\s{{1,9}}-?\d{{1,9}}\.\d{{1,9}}%?){{2}})(?:\s{{1,9}}\d{{1,9}}){{0,3}}\s{{0,4}}$"
+)
+_TRACKED = (
+    "IDF1",
+    "IDP",
+    "IDR",
+    "recall",
+    "precision",
+    "",
+    "",
+    "",
+    "",
+    "FP",
+    "FN",
+    "id_switches",
+    "fragmentations",
+    "MOTA",
+    "MOTP",
+)
+"""The columns of the MOT challenge, which py-motmetrics sets above its rows; those of single sequences are no course."""
+_OF_JULIA = LazyRegex(rf"(?<=, ):(\w{{1,20}}), \(({_NUMBER}(?:, {_NUMBER}){{1,3}})\)(?=[,)])")
+"""Several values under one symbol of a tuple that Julia shows: ``(:epoch, 1, :trn, (0.5, 0.75))``."""
 _AT_ITERATION = LazyRegex(r"(?<=At iteration )\d{1,9}/(\d{1,9})/\d{1,9}(?=, )")
 """Tesseract counts what it learned from, what it trained on, and what it read; its rows stand at every hundred of the second."""
 _OF_YAML = LazyRegex(r"(?i)(?<=: )([-+]?)\.(nan|inf)\s{0,4}$")
@@ -136,6 +159,10 @@ def plain_of_programs(text: str) -> str:
     ('part/val_bev_AP_easy: 9.5, part/val_bev_AP_moderate: 8.5, part/val_bev_AP_hard: 7.5', 'train Objective: nan')
     >>> plain_of_programs("char train=9.5%, word train=20%"), plain_of_programs("BCER train=9.5%"), plain_of_programs("reward: .nan")
     ('train cer=9.5%, train wer=20%', 'train cer=9.5%', 'reward: nan')
+    >>> plain_of_programs("(:epoch, 1, :trn, (0.5, 0.75), :tst, (9.5, 0.25))")
+    '(:epoch, 1, :trn_1, 0.5, :trn_2, 0.75, :tst_1, 9.5, :tst_2, 0.25)'
+    >>> plain_of_programs("OVERALL 68.5% 71.0% 65.0% 80.5% 94.0% 9 8 7 6 50 40 30 20 69.5% 0.25")[:54]
+    'val IDF1: 68.5%, val IDP: 71.0%, val IDR: 65.0%, val r'
     >>> plain_of_programs("At iteration 90/100/105, char train=9.5%")
     'At iteration 100, train cer=9.5%'
     >>> plain_of_programs("Acc = [1%=0.25, 5%=0.5]")
@@ -162,12 +189,25 @@ def plain_of_programs(text: str) -> str:
     text = _OF_YAML.sub(r"\1\2", text) if ": " in text else text
     if " over " in text:
         text = _FOR_SET.sub(r"\g<phase> \g<name>", _OVER_FRAMES.sub(r"\1", text))
+    text = _OF_TRACKING.sub(_of_tracking, text) if text.startswith("OVERALL") else text
+    text = _OF_JULIA.sub(_of_julia, text) if text.startswith("(:") else text
     text = _RANGE.sub(r"\1: \4, min_\1: \2, max_\1: \3", text)
     text = _IN_ROUNDS.sub(_of_rounds, text)
     text = _CHAINED.sub(r".\1", _OF_PHASE.sub(_of_a_phase, text))
     if len(_PAIRED.findall(text)) > 1:  # a single one is a range
         text = _PAIRED.sub(r"\1_1: \2, \1_2: \3,", text)
     return _SEARCHED.sub(_of_search, text)
+
+
+def _of_tracking(match: re.Match[str]) -> str:
+    """Means over all sequences, with their names."""
+    found = zip(_TRACKED, match[0].split()[1:], strict=False)
+    return ", ".join(f"val {name}: {value}" for name, value in found if name)
+
+
+def _of_julia(match: re.Match[str]) -> str:
+    values = enumerate(match[2].split(", "), 1)
+    return ", ".join(f":{match[1]}_{at}, {value}" for at, value in values)
 
 
 def _in_ones(match: re.Match[str]) -> str:

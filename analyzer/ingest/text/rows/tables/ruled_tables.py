@@ -1,0 +1,88 @@
+"""The scoring history of H2O, a table whose columns are told by the strokes below their names.
+
+        timestamp            duration    number_of_trees    training_rmse    training_logloss
+    --  -------------------  ----------  -----------------  ---------------  ------------------
+        2026-01-01 10:10:10  0.000 sec   0                  nan              nan
+        2026-01-01 10:10:11  1.250 sec   1                  0.5              0.625
+
+Cells may be empty. Before the first tree or iteration nothing was measured, so what is NaN there is none.
+"""
+
+from __future__ import annotations
+
+from math import isnan
+
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
+from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.lazy_regex import LazyRegex
+
+_HEAD = LazyRegex(r"^\s{1,12}timestamp {12}duration {2,20}(?=[a-z]\w{2,40}(?:\s|$))")
+_RULE = LazyRegex(r"^\s{0,4}--{1,4} {2,4}-{19}(?: {2}-{4,60}){2,60}\s{0,4}$")
+_STROKES = LazyRegex(r"-{2,60}")
+_ROW = LazyRegex(r"^\s{1,12}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}")
+_COUNTERS = ("number_of_trees", "iterations", "epochs")
+"""What counts in tables of trees, of networks and of linear models; the first that is there is the step."""
+_MEASURED = ("training_", "validation_", "objective", "negative_log_likelihood")
+_RATE = "training_speed"
+
+
+class RuledTables(WritesAtOnce):
+    """Begins a table at its head."""
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        if _HEAD.match(line.raw) is None:
+            return False
+        log.captures.append(_Table(line.raw))
+        return True
+
+
+class _Table(WritesAtOnce):
+    """A table in progress.
+
+    Args:
+        head: The line with the names, as it was printed.
+    """
+
+    def __init__(self, head: str) -> None:
+        self._head = head
+        self._columns: list[tuple[str, int, int]] = []
+
+    def feed(self, line: LogLine, log: LogState) -> Fed:
+        """See ``Capture.feed``."""
+        if not self._columns:
+            if _RULE.match(line.raw) is None:
+                return Fed.PASSED | Fed.ENDED
+            begins = [match.start() for match in _STROKES.finditer(line.raw)]
+            ends = [*begins[1:], len(line.raw) + len(self._head)]
+            self._columns = [
+                (self._head[begin:end].strip(), begin, end)
+                for begin, end in zip(begins[1:], ends[1:], strict=True)
+            ]
+            return Fed.OWNED
+        if _ROW.match(line.raw) is None:
+            # of a long table only the ends are shown, with strokes between them
+            return Fed.OWNED if not line.raw.strip(" -\t") and line.raw.strip() else Fed.PASSED | Fed.ENDED
+        self._write(line, log)
+        return Fed.OWNED
+
+    def _write(self, line: LogLine, log: LogState) -> None:
+        cells = {name: line.raw[begin:end].strip() for name, begin, end in self._columns}
+        counter = next((name for name in _COUNTERS if name in cells), "")
+        count = parse_number(cells.get(counter, ""))
+        step = int(count) if count is not None and 0 <= count < 1e15 else None
+        if step is not None:
+            log.saw_step(step)
+        for name, cell in cells.items():
+            value = parse_number(cell)
+            if (
+                value is None
+                or name == _RATE
+                or not name.startswith(_MEASURED)
+                or (not step and isnan(value))
+            ):
+                continue
+            log.metric(name, value, line, step)
+
+    def finish(self, log: LogState) -> None:
+        """See ``Capture.finish``: what was read is written."""
