@@ -48,6 +48,8 @@ def blocks(form):
         (CLASSIFIER, "eval_accuracy", (40, 80, 120), VALUES),
         (TABLES, "loss", (100, 200, 300), VALUES),
         (TABLES, "eval_loss", (100, 200, 300), (2.75, 2.75, 2.75)),
+        ("┌ Info: iter {n}0\n└   metric = {v}\n", "eval_metric", (10, 20, 30), VALUES),
+        ("┌ Info: iter {n}0\n│   rate = 0.5\n└   metric = {v}\n", "rate", (10, 20, 30), (0.5, 0.5, 0.5)),
         (READING, "train_cer", (100, 200, 300), (0.005, 0.0025, 0.00125)),
     ],
 )
@@ -66,6 +68,7 @@ def test_rows_of_a_tool_are_read_at_their_steps(form, name, steps, values):
             "eval_perplexity",
             362.0,
         ),
+        ("Checkpoint [1]\tValidation-perplexity=92.250000", "eval_perplexity", 92.25),
         ("[Tune-y] 3: mmce.test.mean=0.250; time: 0.0 min", "trial_value", 0.25),
         ("Generation 3 - Current best internal CV score: -0.250", "best_cv_score", -0.25),
     ],
@@ -79,6 +82,7 @@ def test_a_row_of_a_tool_is_read_by_its_form(line, name, value):
     [
         "the iter 10 value 56.25 was too high\n",
         "Alpha: 0.05 is the level of this test\n",
+        "┌ Info: iteration over files\n└   metric = 2.5\n",
         "Best internal CV score of generation 3: unknown\n",
         "    clip  exs  loss  ppl  updates\nno row follows\n",
     ],
