@@ -33,14 +33,15 @@ from analyzer.ingest.text.rows.learned.line_phases import (
     phases_alone,
 )
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
-from analyzer.ingest.text.rows.learned.other_words import WORD, other_words
 from analyzer.ingest.text.rows.learned.quantities import (
     PLAIN,
+    WORD,
     as_held_out,
     further_name,
     is_sign,
     is_speed,
     of_a_class,
+    other_words,
     with_company,
     without_the_rest,
 )
