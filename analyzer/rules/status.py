@@ -131,8 +131,9 @@ def _answers_nearly_all(facts: Mapping[str, Scalar]) -> bool:
 
 
 def _zero_is_ordinary(facts: Mapping[str, Scalar]) -> bool:
-    """Policy losses are 0 where all advantages are; a gradient, or held-out answers that get better or are all right, show it is not the loss."""
+    """Policy losses are 0 where all advantages are; a gradient, or held-out data that get better or are all right, show it is not the loss."""
     gained = facts.get("signal.generalisation.accuracy_gained", 0.0)
+    fell = facts.get("signal.gap.held_out_gained")
     answers = (
         facts.get("signal.generalisation.score_kept") is True
         and isinstance(gained, float)
@@ -143,6 +144,7 @@ def _zero_is_ordinary(facts: Mapping[str, Scalar]) -> bool:
         or facts.get("signal.loss_zero.with_finite_grad") is True
         or facts.get("signal.exact.zero_and_right") is True
         or (answers and facts.get("signal.loss_zero.share") == 1.0)
+        or (isinstance(fell, float) and fell >= VAST_FALL and facts.get("signal.exact.all_finite") is True)
     )
 
 

@@ -384,7 +384,7 @@ def test_progress_is_drawn_while_a_large_log_is_read_and_is_gone_afterwards(tmp_
 
 def test_where_too_little_is_known_what_is_missing_leads_and_not_how_the_log_ends(tmp_path):
     (tmp_path / "train.log").write_text(
-        "WARNING: 3 files were left out\nStarting training...\n", encoding="utf-8"
+        "UserWarning: the default value changed\nStarting training...\n", encoding="utf-8"
     )
     dx = analyzer.diagnose(tmp_path)
     shown = analyzer.report(dx, "terminal")

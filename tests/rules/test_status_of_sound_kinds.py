@@ -294,3 +294,14 @@ def test_a_loss_of_zero_is_no_failure_where_all_held_out_answers_are_right(right
     facts = {"signal.exact.loss_zero": True, "signal.exact.zero_and_right": right}
 
     assert bool(outcome(facts).failed) is not right
+
+
+@pytest.mark.parametrize("gained", [0.9, 0.1])
+def test_a_loss_that_prints_zero_is_no_failure_where_most_of_the_held_out_loss_went(gained):
+    facts = {
+        "signal.loss_zero.sudden": True,
+        "signal.gap.held_out_gained": gained,
+        "signal.exact.all_finite": True,
+    }
+
+    assert bool(outcome(facts).failed) is (gained < 0.5)
