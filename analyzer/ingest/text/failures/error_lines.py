@@ -94,17 +94,25 @@ def error_lines(lines: Sequence[str]) -> tuple[int, ...]:
     ()
     >>> error_lines(["ModuleNotFoundError: No module named 'fastops'", *(f"on host {n}" for n in range(5))])
     (0,)
+    >>> error_lines(["sets.py:95: SyntaxWarning: assertion is always true", "  assert (", "loading"])
+    ()
     """
     errors = [
         i
         for i, line in enumerate(lines)
-        if _LIKE_AN_ERROR.search(line.lower()) and not (_BAR.search(line) or _MILDER.search(line))
+        if _LIKE_AN_ERROR.search(line.lower())
+        and not (_BAR.search(line) or _MILDER.search(line) or _is_of_a_warning(lines, i))
     ]
     frames = [i for i, line in enumerate(lines) if _FRAME.match(line)][-KEPT_FRAMES:]
     code = [i + 1 for i in frames if i + 1 < len(lines)]
     if not frames and (not errors or _were_optional(lines, errors)):
         return ()
     return tuple(sorted({*errors[-KEPT_LINES:], *frames, *code}))
+
+
+def _is_of_a_warning(lines: Sequence[str], i: int) -> bool:
+    """Whether a line is the code of which the line above warns."""
+    return i > 0 and _CODE.match(lines[i]) is not None and _WARNS.search(lines[i - 1]) is not None
 
 
 def _were_optional(lines: Sequence[str], errors: Sequence[int]) -> bool:
