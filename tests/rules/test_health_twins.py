@@ -173,6 +173,11 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("gap-closed", SURE_OF_ALL, {"signal.gap.score_last": 0.35}),
         ("not-nothing-at-all", BELOW_ZERO, {"signal.loss.max": 1e-9, "signal.loss.last": 1e-9}),
         ("not-nothing-at-all", BELOW_ZERO, {"signal.loss.last": -40.0}),
+        (
+            "rate-above-zero",
+            {"signal.learning_rate.zero_share": 0.1},
+            {"signal.learning_rate.zero_share": 0.9},
+        ),
         ("held-out-begins-in-range", SURE_OF_ALL, {"signal.eval.loss_first": 4e9}),
         ("errors-do-not-climb", {"signal.score.error_climbs": False}, {"signal.score.error_climbs": True}),
         ("not-held-back", AUGMENTED, {"signal.gap.held_out_gained": 0.1}),
