@@ -87,7 +87,9 @@ def mask(text: str) -> Masked:
     >>> mask("0001-64.5"), mask("3 -64.5")
     (Masked(key='\x01: \x01', numbers=['0001', '64.5']), Masked(key='\x01 \x01', numbers=['3', '-64.5']))
     """
-    text = _HYPHENATED.sub(r"\1: \2", plain_spelling(text)) if text[:1].isdigit() else plain_spelling(text)
+    text = plain_spelling(text)
+    if text[:1].isdigit():
+        text = _HYPHENATED.sub(r"\1: \2", text)
     if "%|" in text or "[=" in text or "[." in text or not text.isascii():
         text = _BAR_BEFORE.sub("", _OTHER_STROKES.sub("|", _BARS.sub("|", text)), count=1)
         text = _GLUED.sub("] ", text)

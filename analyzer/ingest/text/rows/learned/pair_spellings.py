@@ -6,28 +6,28 @@ import re
 
 from analyzer.lazy_regex import LazyRegex
 
-_NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
+NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
 _FORTRAN = r"-?\d{1,3}\.\d{1,12}[DE][-+]\d{1,3}|NaN"
 _ITERATE = LazyRegex(
     rf"^At iterate {{1,8}}(\d{{1,9}}) {{1,8}}f= {{1,4}}({_FORTRAN}) {{1,8}}\|proj g\|= {{1,4}}({_FORTRAN})\s{{0,4}}$"
 )
 """A step of SciPy's L-BFGS-B, in Fortran's notation or not."""
-_TAGGED = LazyRegex(rf"<([a-z]\w{{0,30}})>({_NUMBER})</\1>")
+_TAGGED = LazyRegex(rf"<([a-z]\w{{0,30}})>({NUMBER})</\1>")
 _TAG = LazyRegex(r"</?([a-z]\w{0,20})(?: [a-z]{1,8}=\"(\d{1,9})\")?>")
 """A row as XML: ``<epoch n="3"><loss>0.5</loss></epoch>``."""
-_LISTED = LazyRegex(rf"[\[(]'(\w{{1,40}})', ({_NUMBER})[\])]")
+_LISTED = LazyRegex(rf"[\[(]'(\w{{1,40}})', ({NUMBER})[\])]")
 """Names with their values as pairs: ``[['loss', 0.5], ['mae', 9.5]]``, ``OrderedDict([('loss', 0.5)])``."""
 _LISTED_BEHIND = LazyRegex(r"^(\d{1,9})[:,]? (?:OrderedDict\()?\[[\[(]'")
-_BEHIND = LazyRegex(rf"(?<![\w.])({_NUMBER}) \(([a-z]\w{{0,20}})\)")
+_BEHIND = LazyRegex(rf"(?<![\w.])({NUMBER}) \(([a-z]\w{{0,20}})\)")
 """Values with their names behind: ``2.5 (loss) 3.25 (gn) @ step 50``."""
 _DASHED = LazyRegex(
-    rf"^(?:[A-Za-z_]{{1,20}}-\d{{1,9}}(?:\.\d{{1,12}})?-){{1,12}}[A-Za-z_]{{1,20}}-{_NUMBER}\s{{0,4}}$"
+    rf"^(?:[A-Za-z_]{{1,20}}-\d{{1,9}}(?:\.\d{{1,12}})?-){{1,12}}[A-Za-z_]{{1,20}}-{NUMBER}\s{{0,4}}$"
 )
-_DASHED_PAIR = LazyRegex(rf"([A-Za-z_]{{1,20}})-({_NUMBER})(?:-|(?=\s{{0,4}}$))")
+_DASHED_PAIR = LazyRegex(rf"([A-Za-z_]{{1,20}})-({NUMBER})(?:-|(?=\s{{0,4}}$))")
 """A row that is one word: ``epoch-1-loss-1.5-acc-0.25``."""
 _THOUSANDS = LazyRegex(r"\b(\d{1,6})k (?=(?:steps?|iter(?:ation)?s?|its?|updates?|frames)\b)")
 _SLASHED = LazyRegex(
-    rf"(?<=[\] ])([A-Za-z]\w{{0,30}} {_NUMBER})(?: / (?=[A-Za-z]\w{{0,30}}(?: [a-z]\w{{0,20}})? [-\d])|(?=(?: \([^()]{{1,40}}\))?\s{{0,4}}$))"
+    rf"(?<=[\] ])([A-Za-z]\w{{0,30}} {NUMBER})(?: / (?=[A-Za-z]\w{{0,30}}(?: [a-z]\w{{0,20}})? [-\d])|(?=(?: \([^()]{{1,40}}\))?\s{{0,4}}$))"
 )
 _OF_DATA = LazyRegex(
     r"^(Cost|Loss|Error|Accuracy) on (?:the )?(training|validation|evaluation|test) data ?[:=] ?(?=[-\d])"
@@ -39,21 +39,28 @@ _NUMBERED = LazyRegex(r"^(\d{1,9})\. (?=[A-Za-z]\w{0,20}=-?\d)")
 _OF_EPOCH = LazyRegex(r"^(tra?i?n|te?st|val|dev) {1,6}(\d{1,9}) {1,6}(?=-?\d{1,9}\.\d{1,12}\s{0,4}$)")
 
 _VALIDATED = LazyRegex(
-    rf"^\s{{0,8}}({_NUMBER})\s{{1,4}}= Validation (?:(\w{{3,40}}) )?score(?: {{1,4}}\((\w{{3,40}})\))?\s{{0,4}}$"
+    rf"^\s{{0,8}}({NUMBER})\s{{1,4}}= Validation (?:(\w{{3,40}}) )?score(?: {{1,4}}\((\w{{3,40}})\))?\s{{0,4}}$"
 )
 """What a model of AutoGluon scored: ``0.86 = Validation score (accuracy)``, in old versions with the name in between."""
 _EVOLVED = LazyRegex(
-    rf"^\(?'?[\w-]{{1,40}}'?,? \((?:(?P<step>\d{{1,9}}), )?'?\d{{1,9}}'?, (?P<mean>{_NUMBER}), (?P<min>{_NUMBER}), (?P<max>{_NUMBER}), (?P<std>{_NUMBER}), (?P<sigma>{_NUMBER})(?P<lengths>(?:, {_NUMBER}){{1,2}})\){{1,2}}\s{{0,4}}$"
+    rf"^\(?'?[\w-]{{1,40}}'?,? \((?:(?P<step>\d{{1,9}}), )?'?\d{{1,9}}'?, (?P<mean>{NUMBER}), (?P<min>{NUMBER}), (?P<max>{NUMBER}), (?P<std>{NUMBER}), (?P<sigma>{NUMBER})(?P<lengths>(?:, {NUMBER}){{1,2}})\){{1,2}}\s{{0,4}}$"
 )
 """What loops after estool print of a generation: when, rewards, how far the search spreads and how long an episode lasts."""
 _LINKED = LazyRegex(
-    rf"^(?P<of>(?:l|r|averaged)\((?:raw|filter)\)):\s{{1,8}}(?P<values>{_NUMBER}(?:\s{{1,4}}{_NUMBER}){{4}})\s{{0,4}}$"
+    rf"^(?P<of>(?:l|r|averaged)\((?:raw|filter)\)):\s{{1,8}}(?P<values>{NUMBER}(?:\s{{1,4}}{NUMBER}){{4}})\s{{0,4}}$"
 )
 """A row of OpenKE's prediction of links; below a head whose columns are always the same."""
 _KEPT = LazyRegex(r"(?<=\d)[.,;] (?:got |new )?best (?:model )?(?:and |is |was )?saved\b.{0,80}$")
 _COUNTED = LazyRegex(r"(?<=, )num steps (\d{1,12})(?=, )")
+_AT_STEP = LazyRegex(rf"^([A-Za-z][\w@ -]{{1,60}}?) \((\d{{3,9}})\) ?[:=] ?(?={NUMBER}\s{{0,4}}$)")
+"""A score with its step in brackets, ``Accuracy (499): 0.5``; a small number may be of how many answers."""
+_OF_KITTI = LazyRegex(
+    rf"^\s{{0,4}}(bbox|bev|3d|aos) {{1,4}}AP ?: ?({NUMBER}), ?({NUMBER}), ?({NUMBER})\s{{0,4}}$"
+)
+"""A row of KITTI's evaluation, by how hard the objects are; each class has rows of its own, which are no course: ``bev  AP:9.5, 8.5, 7.5``."""
+_OBJECTIVE = LazyRegex(r"(?i)\b(objective) function value ?[:=] ?(?=[-+\dni])")
 _ODD = LazyRegex(
-    r"^At iterate|</[a-z]|[\[(]'\w{1,40}', [-\dn]|\) (?<=\w\) )[-\d]|^[a-z]{2,20}-\d{1,9}-[a-zA-Z]|k (?:step|iter|its?\b|update|frame)| / (?<=\d / )[a-z]|^[A-Z][a-z]{3,7} on |^Total T: |= Validation |best (?:model )?(?:and |is |was )?saved|, num steps \d|^e\d{1,5}b\d|^\d{1,9}\. [A-Za-z]\w{0,20}=|^[a-z]{3,5} {1,6}\d{1,9} {1,6}-?\d|\):(?<=(?:raw|ter)\):)|\((?:\d{1,9}, \d|'\d{1,9}', -?\d)"
+    r"^At iterate|</[a-z]|[\[(]'\w{1,40}', [-\dn]|\) (?<=\w\) )[-\d]|^[a-z]{2,20}-\d{1,9}-[a-zA-Z]|k (?:step|iter|its?\b|update|frame)| / (?<=\d / )[a-z]|^[A-Z][a-z]{3,7} on |^Total T: |\(\d{3,9}\) ?[:=]|(?:bbox|bev|3d|aos) {1,4}AP ?:|unction value ?[:=]|= Validation |best (?:model )?(?:and |is |was )?saved|, num steps \d|^e\d{1,5}b\d|^\d{1,9}\. [A-Za-z]\w{0,20}=|^[a-z]{3,5} {1,6}\d{1,9} {1,6}-?\d|\):(?<=(?:raw|ter)\):)|\((?:\d{1,9}, \d|'\d{1,9}', -?\d)"
 )
 """What one of these holds; all other lines are left as they are at the cost of this one search."""
 
@@ -77,6 +84,10 @@ def plain_pairs(text: str) -> str:
     ('step 3, reward_mean: 2.5, reward_min: -1.5, reward_max: 9.5, reward_std: 0.5, sigma: 0.25, ep_len_mean: 80.5', 'walker (3, 90, 2.5, 3.5, 9.5, 0.5, 0.25, 80.5, 90)')
     >>> plain_pairs("averaged(filter):\t\t 0.25 \t 90.5 \t 0.5 \t 0.375 \t 0.125 ")
     'val_MRR: 0.25, val_MR: 90.5, val_hits@10: 0.5, val_hits@3: 0.375, val_hits@1: 0.125'
+    >>> plain_pairs("Accuracy (499): 0.5"), plain_pairs("Recall (10): 0.5")
+    ('step 499, Accuracy: 0.5', 'Recall (10): 0.5')
+    >>> plain_pairs("bev  AP:9.5, 8.5, 7.5"), plain_pairs("Objective function value: nan")
+    ('part/val_bev_AP_easy: 9.5, part/val_bev_AP_moderate: 8.5, part/val_bev_AP_hard: 7.5', 'train Objective: nan')
     >>> plain_pairs("Cost on training data: 2.5"), plain_pairs("Total T: 900 Episode Num: 3 Episode T: 90 Reward: 2.5")
     ('training Cost: 2.5', 'step 900 Reward: 2.5')
     """
@@ -88,9 +99,11 @@ def plain_pairs(text: str) -> str:
         return _by_columns(row)
     if _DASHED.match(text):
         return _DASHED_PAIR.sub(r"\1: \2, ", text)
+    if row := _OF_KITTI.match(text):
+        return _of_difficulty(row)
     if scored := _VALIDATED.match(text):
         return f"val {scored[2] or scored[3] or 'score'}: {scored[1]}"
-    text = _KEPT.sub("", text)
+    text = _AT_STEP.sub(r"step \2, \1: ", _OBJECTIVE.sub(r"train \1: ", _KEPT.sub("", text)))
     text = _LISTED_BEHIND.sub(lambda m: f"step {m[1]} {m[0][len(m[1]) :]}", text)
     text = _TAG.sub(r"\1 \2 ", _TAGGED.sub(r"\1: \2, ", text)) if "</" in text else text
     text = _LISTED.sub(r"\1: \2", text)
@@ -122,3 +135,8 @@ def _by_columns(row: re.Match[str]) -> str:
     return ", ".join(
         f"{ahead}{name}: {value}" for name, value in zip(LINKS, row["values"].split(), strict=True)
     )
+
+
+def _of_difficulty(match: re.Match[str]) -> str:
+    kinds = zip(("easy", "moderate", "hard"), match.groups()[1:], strict=True)
+    return ", ".join(f"part/val_{match[1]}_AP_{kind}: {value}" for kind, value in kinds)

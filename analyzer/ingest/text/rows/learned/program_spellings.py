@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
+from analyzer.ingest.text.rows.learned.pair_spellings import NUMBER
 from analyzer.lazy_regex import LazyRegex
 
-_NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
-_OVER_SAMPLES = LazyRegex(rf"(?<=[:=] )({_NUMBER}%?) \\?\* \d{{1,12}}(?=;)")
+_OVER_SAMPLES = LazyRegex(rf"(?<=[:=] )({NUMBER}%?) \\?\* \d{{1,12}}(?=;)")
 """CNTK prints a mean and the samples that it is of: ``ce = 2.25 * 5000; errs = 88.5% * 5000;``."""
 _SCORED_AT = LazyRegex(r"\bScore(?= at iteration \d{1,12} is )")
-_ROUND = LazyRegex(rf"\bfit progress: \((\d{{1,9}}), (?={_NUMBER}, \{{)")
+_ROUND = LazyRegex(rf"\bfit progress: \((\d{{1,9}}), (?={NUMBER}, \{{)")
 _OF_VOICES = LazyRegex(
-    rf"^\[ INFO : [\d-]{{10}} [\d:,.]{{8,16}} \] - \| {{0,9}}(\d{{1,6}})\| {{0,9}}(\d{{1,9}})\| {{0,9}}({_NUMBER})\| {{0,9}}({_NUMBER})\| {{0,9}}({_NUMBER})\| {{0,9}}({_NUMBER})\|\s{{0,3}}$"
+    rf"^\[ INFO : [\d-]{{10}} [\d:,.]{{8,16}} \] - \| {{0,9}}(\d{{1,6}})\| {{0,9}}(\d{{1,9}})\| {{0,9}}({NUMBER})\| {{0,9}}({NUMBER})\| {{0,9}}({NUMBER})\| {{0,9}}({NUMBER})\|\s{{0,3}}$"
 )
 """A row of WeSpeaker, whose columns are always the same and whose head stands far above: epoch, batch, rate, margin, loss, accuracy."""
 _SCORED_WORDS = LazyRegex(
@@ -34,7 +34,7 @@ _RECALLED = LazyRegex(r"(?<= )\.(\d{1,2})R(?=: )")
 _OBJECTNESS = LazyRegex(r"(?<= )Obj(?=: -?[\w.+]{1,20}, No Obj: )")
 """The mean output where an object is, which training raises; elsewhere a loss of objects is called so."""
 _RANGE = LazyRegex(
-    rf"\b([A-Za-z][\w.-]{{1,40}})\s{{0,9}}[:=]\s{{0,4}}({_NUMBER}) {{1,3}}- {{1,3}}({_NUMBER}) \((?:ave|avg|mean)[:=]? {{0,4}}({_NUMBER})\)"
+    rf"\b([A-Za-z][\w.-]{{1,40}})\s{{0,9}}[:=]\s{{0,4}}({NUMBER}) {{1,3}}- {{1,3}}({NUMBER}) \((?:ave|avg|mean)[:=]? {{0,4}}({NUMBER})\)"
 )
 """The ends of some values before their mean: ``Reward: 1.5 - 9.5 (ave: 4.5)``."""
 _CURRENT = LazyRegex(r"\bcur metric, (?=[a-z]\w{1,20}: )")
@@ -43,7 +43,7 @@ _CURRENT = LazyRegex(r"\bcur metric, (?=[a-z]\w{1,20}: )")
 _ESTIMATED = LazyRegex(r"(?<=[a-z])~\d{1,2}%(?=[ :=])")
 """On which share of its data something was measured: ``Val~25% 0.5``."""
 _REPORTED = LazyRegex(
-    rf"^.{{0,160}}?\bAccuracy report \((\d{{1,6}})\) ({_NUMBER}) \d{{1,9}} \d{{1,9}}\s{{0,40}}$"
+    rf"^.{{0,160}}?\bAccuracy report \((\d{{1,6}})\) ({NUMBER}) \d{{1,9}} \d{{1,9}}\s{{0,40}}$"
 )
 """What kraken scores behind the bar of each stage: accuracy, characters and errors."""
 _FAILED = LazyRegex(r"(?<=\. )Bit fail (?=\d{1,9}\.\s{0,4}$)")
@@ -54,34 +54,29 @@ _MATCHED = LazyRegex(
 """The curve of matches by which programs of re-identification are judged: ``CMC curve, Rank-5  :92.5%``."""
 
 _OF_PHASE = LazyRegex(
-    rf"^(train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev) ?[,:|] {{0,2}}(\d{{1,9}}/\d{{1,9}}) ?[,:| ] ?({_NUMBER})\s{{0,4}}$"
+    rf"^(train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev) ?[,:|] {{0,2}}(\d{{1,9}}/\d{{1,9}}) ?[,:| ] ?({NUMBER})\s{{0,4}}$"
 )
 """A number that is told by its phase and its batch alone: ``test, 9/90, 2.5``."""
 _CHAINED = LazyRegex(r"(?<=\w)\(\)\.([a-z]\w{1,40})\(\(?\w{0,30}\)?\)(?= ?[:=] ?[-+\d])")
 """A call that names what it gave: ``Score().of((network)):9.5``."""
 
 _IN_ROUNDS = LazyRegex(
-    rf"^.{{0,200}}?(?P<name>[A-Za-z]\w{{1,30}})['\"]?(?: ?[:=])? {{0,2}}\[(?P<pairs>\(\d{{1,9}}, {_NUMBER}\)(?:, \(\d{{1,9}}, {_NUMBER}\)){{1,400}})(?:\]|$)"
+    rf"^.{{0,200}}?(?P<name>[A-Za-z]\w{{1,30}})['\"]?(?: ?[:=])? {{0,2}}\[(?P<pairs>\(\d{{1,9}}, {NUMBER}\)(?:, \(\d{{1,9}}, {NUMBER}\)){{1,400}})(?:\]|$)"
 )
-_IN_ROUND = LazyRegex(rf"\((\d{{1,9}}), ({_NUMBER})\)(?:, )?")
+_IN_ROUND = LazyRegex(rf"\((\d{{1,9}}), ({NUMBER})\)(?:, )?")
 """What was measured in each round, as one list: ``losses_centralized [(0, 2.25), (1, 2.0)]``."""
 
 
 _OF_STEP = LazyRegex(
-    rf"^(?P<name>[A-Za-z][\w@ -]{{1,60}}?) (?:(?:at|after) (?:step |iteration )?\[(?P<at>\d{{1,9}}/\d{{1,9}})\]|\((?P<step>\d{{3,9}})\)) ?[:=] ?(?={_NUMBER}\s{{0,4}}$)"
+    rf"^(?P<name>[A-Za-z][\w@ -]{{1,60}}?) (?:at|after) (?:step |iteration )?\[(?P<at>\d{{1,9}}/\d{{1,9}})\] ?[:=] ?(?={NUMBER}\s{{0,4}}$)"
 )
-"""A score whose step stands between its name and its value: ``Test average MRR at [29/30]: 0.5``, ``Accuracy (499): 0.5``; a small number may be of how many answers."""
+"""A score whose step stands between its name and its value: ``Test average MRR at [29/30]: 0.5``."""
 _BOXED = LazyRegex(r"^([A-Za-z][\w/@.-]{1,60})\[(-?\d{1,9}\.\d{1,20}(?:[eE][-+]?\d{1,3})?|nan)\]\s{0,4}$")
 """A line of a name and its value in brackets: ``eval/accuracy[0.25]``."""
-_OF_KITTI = LazyRegex(
-    rf"^\s{{0,4}}(bbox|bev|3d|aos) {{1,4}}AP ?: ?({_NUMBER}), ?({_NUMBER}), ?({_NUMBER})\s{{0,4}}$"
-)
-"""A row of KITTI's evaluation, by how hard the objects are; each class has rows of its own, which are no course: ``bev  AP:9.5, 8.5, 7.5``."""
-_OBJECTIVE = LazyRegex(r"(?i)\b(objective) function value ?[:=] ?(?=[-+\dni])")
 _READ_WRONG = LazyRegex(r"\b(?:(char)|word|B([CW])ER) train ?= ?(?=\d)")
 """How many characters and words Tesseract reads wrong in training, by its names of the fourth and the fifth version."""
 _OF_TRACKING = LazyRegex(
-    rf"^OVERALL((?:\s{{1,9}}{_NUMBER}%){{5}})((?:\s{{1,9}}\d{{1,9}}){{8}})((?:\s{{1,9}}-?\d{{1,9}}\.\d{{1,9}}%?){{2}})(?:\s{{1,9}}\d{{1,9}}){{0,3}}\s{{0,4}}$"
+    rf"^OVERALL((?:\s{{1,9}}{NUMBER}%){{5}})((?:\s{{1,9}}\d{{1,9}}){{8}})((?:\s{{1,9}}-?\d{{1,9}}\.\d{{1,9}}%?){{2}})(?:\s{{1,9}}\d{{1,9}}){{0,3}}\s{{0,4}}$"
 )
 _TRACKED = (
     "IDF1",
@@ -101,7 +96,7 @@ _TRACKED = (
     "MOTP",
 )
 """The columns of the MOT challenge, which py-motmetrics sets above its rows; those of single sequences are no course."""
-_OF_JULIA = LazyRegex(rf"(?<=, ):(\w{{1,20}}), \(({_NUMBER}(?:, {_NUMBER}){{1,3}})\)(?=[,)])")
+_OF_JULIA = LazyRegex(rf"(?<=, ):(\w{{1,20}}), \(({NUMBER}(?:, {NUMBER}){{1,3}})\)(?=[,)])")
 """Several values under one symbol of a tuple that Julia shows: ``(:epoch, 1, :trn, (0.5, 0.75))``."""
 _AT_ITERATION = LazyRegex(r"(?<=At iteration )\d{1,9}/(\d{1,9})/\d{1,9}(?=, )")
 """Tesseract counts what it learned from, what it trained on, and what it read; its rows stand at every hundred of the second."""
@@ -109,20 +104,20 @@ _OF_YAML = LazyRegex(r"(?i)(?<=: )([-+]?)\.(nan|inf)\s{0,4}$")
 """What is no number, as YAML spells it."""
 
 _WITHIN = LazyRegex(
-    rf"\b(?P<name>[A-Za-z]\w{{1,20}}) ?[:=] ?\[(?P<shares>\d{{1,3}}%={_NUMBER}(?:, ?\d{{1,3}}%={_NUMBER}){{0,9}})\]"
+    rf"\b(?P<name>[A-Za-z]\w{{1,20}}) ?[:=] ?\[(?P<shares>\d{{1,3}}%={NUMBER}(?:, ?\d{{1,3}}%={NUMBER}){{0,9}})\]"
 )
-_SHARE = LazyRegex(rf"(\d{{1,3}})%=({_NUMBER})")
+_SHARE = LazyRegex(rf"(\d{{1,3}})%=({NUMBER})")
 """How many answers lie within some percent of the truth: ``Acc = [1%=0.25, 5%=0.5]``."""
 
 _OVER_FRAMES = LazyRegex(
-    rf"(?<=[:=] )({_NUMBER}) over \d{{1,12}}(?:\.\d{{1,6}})? (?:frames|samples|utterances|sentences)(?: \([\d.]{{1,8}}% kept\))?"
+    rf"(?<=[:=] )({NUMBER}) over \d{{1,12}}(?:\.\d{{1,6}})? (?:frames|samples|utterances|sentences)(?: \([\d.]{{1,8}}% kept\))?"
 )
 _FOR_SET = LazyRegex(
-    rf"\b(?P<name>[A-Za-z][\w-]{{1,30}}(?: [a-z][\w-]{{1,30}}){{0,2}}) (?:for|on) (?:the )?(?P<phase>train(?:ing)?|val(?:id(?:ation)?)?|dev|test)(?:ing)?(?: set| data)?(?=: {_NUMBER}(?:,|$))"
+    rf"\b(?P<name>[A-Za-z][\w-]{{1,30}}(?: [a-z][\w-]{{1,30}}){{0,2}}) (?:for|on) (?:the )?(?P<phase>train(?:ing)?|val(?:id(?:ation)?)?|dev|test)(?:ing)?(?: set| data)?(?=: {NUMBER}(?:,|$))"
 )
 """What children of Kaldi measured, of which set and over how many frames: ``average objf for validation set: -0.5 over 900.0 frames``."""
 
-_PAIRED = LazyRegex(rf"(?<![\w.])([A-Za-z]\w{{0,30}})\[({_NUMBER}), ?({_NUMBER})\]")
+_PAIRED = LazyRegex(rf"(?<![\w.])([A-Za-z]\w{{0,30}})\[({NUMBER}), ?({NUMBER})\]")
 """Two losses of each network, as many write who follow one tutorial on GANs: ``>7, dA[0.5,0.75] g[9.5,9.25]``."""
 
 
@@ -153,10 +148,6 @@ def plain_of_programs(text: str) -> str:
     ('eval metric, acc: 0.5, fps: 9.5', 'Val 0.5')
     >>> plain_of_programs("Test average MRR at [29/30]: 0.5"), plain_of_programs("eval/accuracy[0.25]"), plain_of_programs("sizes[3]")
     ('step 29/30, Test average MRR: 0.5', 'eval/accuracy: 0.25', 'sizes[3]')
-    >>> plain_of_programs("Accuracy (499): 0.5"), plain_of_programs("Recall (10): 0.5")
-    ('step 499, Accuracy: 0.5', 'Recall (10): 0.5')
-    >>> plain_of_programs("bev  AP:9.5, 8.5, 7.5"), plain_of_programs("Objective function value: nan")
-    ('part/val_bev_AP_easy: 9.5, part/val_bev_AP_moderate: 8.5, part/val_bev_AP_hard: 7.5', 'train Objective: nan')
     >>> plain_of_programs("char train=9.5%, word train=20%"), plain_of_programs("BCER train=9.5%"), plain_of_programs("reward: .nan")
     ('train cer=9.5%, train wer=20%', 'train cer=9.5%', 'reward: nan')
     >>> plain_of_programs("(:epoch, 1, :trn, (0.5, 0.75), :tst, (9.5, 0.25))")
@@ -181,9 +172,7 @@ def plain_of_programs(text: str) -> str:
     text = _RECALLED.sub(r"R_\1", _MATCHED.sub(r"cmc\1: ", text))
     text = _OBJECTNESS.sub("Obj_confidence", text)
     text = _BOXED.sub(r"\1: \2", text) if "[" in text else text
-    text = _OF_STEP.sub(_of_step, text) if "[" in text or "(" in text else text
-    text = _OF_KITTI.sub(_of_difficulty, text) if " AP" in text else text
-    text = _OBJECTIVE.sub(r"train \1: ", text) if "unction value" in text else text
+    text = _OF_STEP.sub(r"step \g<at>, \g<name>: ", text) if "[" in text else text
     text = _READ_WRONG.sub(_of_reading, _AT_ITERATION.sub(r"\1", text)) if " train" in text else text
     text = _WITHIN.sub(_within, text) if "%=" in text else text
     text = _OF_YAML.sub(r"\1\2", text) if ": " in text else text
@@ -214,15 +203,6 @@ def _in_ones(match: re.Match[str]) -> str:
     """The counter of a bar that tells thousands: ``644it/4.00kit``."""
     done, total = (round(float(match[at]) * (1000 if match[at + 1] else 1)) for at in (1, 3))
     return f"{done}/{total}"
-
-
-def _of_step(match: re.Match[str]) -> str:
-    return f"step {match['at'] or match['step']}, {match['name']}: "
-
-
-def _of_difficulty(match: re.Match[str]) -> str:
-    kinds = zip(("easy", "moderate", "hard"), match.groups()[1:], strict=True)
-    return ", ".join(f"part/val_{match[1]}_AP_{kind}: {value}" for kind, value in kinds)
 
 
 def _of_a_phase(match: re.Match[str]) -> str:

@@ -149,8 +149,8 @@ class _Table:
             return Fed.OWNED | Fed.ENDED
         if match := _RESULT_HEAD.match(text):
             columns = match["columns"].lower().split()
-            # the row of a classifier counts no images, so its first number is its first result
-            self._owner.results = ["", *columns] if match["classifier"] else _results(columns)
+            # the row of a detector begins with its images, which are no result
+            self._owner.results = columns if match["classifier"] else ["", *_results(columns)]
             return _owned(text)
         if match := _RESULT.match(text):
             # Output that is held back prints the results of an epoch below the head of the next, before its rows.
@@ -187,10 +187,7 @@ class _Table:
 
     def _write_results(self, numbers: list[str], line: LogLine, log: LogState) -> None:
         # The first column counts images; a head that is cut at its end names fewer columns than there are.
-        names = self._owner.results
-        for name, text in zip(
-            *((names[1:], numbers) if names[:1] == [""] else (names, numbers[1:])), strict=False
-        ):
+        for name, text in zip(self._owner.results, numbers, strict=False):
             number = parse_number(text)
             if name in _LABELS and number is not None:
                 log.event(
