@@ -62,8 +62,7 @@ class HistoryJson:
         of_losses = _OF_LOSSES.search(candidate.name) is not None
         if of_losses and _FIRST_NUMBERS.match(text):
             return Match.LIKELY
-        if text.startswith("\"{'"):
-            text = _unquoted(text)
+        text = _unquoted(text)
         if not text.startswith("{"):
             return Match.NO
         if counter := _COUNTER.match(text):
@@ -85,9 +84,7 @@ class HistoryJson:
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """Each list becomes the points of its metric, epoch by epoch."""
-        text = read_text(source, out, MAX_BYTES)
-        if text.startswith("\"{'"):
-            text = _unquoted(text)
+        text = _unquoted(read_text(source, out, MAX_BYTES))
         try:
             data = json.loads(text, strict=False)
         except (ValueError, RecursionError) as error:
@@ -128,11 +125,13 @@ _NO_NUMBER = LazyRegex(r"(?<=[\[ ])(-?)(nan|inf)(?=[,\]])")
 
 
 def _unquoted(text: str) -> str:
-    r"""What ``json.dump(str(history))`` made a string of, as JSON.
+    r"""What ``json.dump(str(history))`` made a string of, as JSON; any other text as it is.
 
     >>> _unquoted("\"{'loss': [0.5, nan, -inf]}\"")
     '{"loss": [0.5, NaN, -Infinity]}'
     """
+    if not text.startswith("\"{'"):
+        return text
     plain = text.strip().strip('"').replace("'", '"')
     return _NO_NUMBER.sub(lambda m: m[1] + {"nan": "NaN", "inf": "Infinity"}[m[2]], plain)
 

@@ -79,7 +79,7 @@ class JsonLines:
         if dialect != "other":
             return Match.SURE
         named = [row for row in rows if first_named(row.keys(), (*STEP_NAMES, "epoch"))]
-        measured = sum(any(is_known_metric(key) or is_known_score(key) for key in row) for row in named)
+        measured = sum(map(_measures, named))
         if measured:  # the settings may stand in the first line, and a file of settings holds one object
             first = decode(candidate.head).lstrip().partition("\n")[0].rstrip()
             is_row = first.startswith("{") and first.endswith("}")
@@ -87,8 +87,11 @@ class JsonLines:
         # Only a file that is named for it, with a column that counts or rows that measure the same, is taken.
         is_named = METRIC_FILE.search(_SUFFIX.sub("", candidate.name)) is not None
         alike = len(rows) >= SURE_ROWS and all(row.keys() == rows[0].keys() for row in rows)
-        measures = alike and any(is_known_metric(key) or is_known_score(key) for key in rows[0])
-        return Match.LIKELY if is_named and (named or measures or _counter(rows)) else Match.NO
+        return (
+            Match.LIKELY
+            if is_named and (named or (alike and _measures(rows[0])) or _counter(rows))
+            else Match.NO
+        )
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """Every number of a row becomes a point; the row's own step counter tells where."""
@@ -109,6 +112,11 @@ class JsonLines:
         for line, row in _rows(source, out):
             rows.add(row, line)
         rows.finish()
+
+
+def _measures(row: Row) -> bool:
+    """Whether a row holds a known metric or score."""
+    return any(is_known_metric(key) or is_known_score(key) for key in row)
 
 
 def _head_rows(candidate: Candidate) -> list[Row]:
