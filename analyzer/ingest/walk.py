@@ -273,8 +273,8 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
             continue
         alike.append(path)
         ingestor = choose_ingestor(candidate, ingestors)
-        if ingestor is None and path == root and _may_be_a_log(candidate):
-            ingestor = _of_logs(ingestors)
+        if ingestor is None and path == root:
+            ingestor = _of_asked(candidate, ingestors)
         if ingestor is None:
             discovery.unknown.append(name)
             if is_page(name) and len(pages) < MAX_PAGES:
@@ -288,10 +288,21 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
     return discovery
 
 
-def _may_be_a_log(candidate: Candidate) -> bool:
-    """Whether a file that no reader knows is text, and not what its suffix gives another reader, which refused it."""
+def _of_asked(candidate: Candidate, ingestors: Sequence[Ingestor]) -> Ingestor | None:
+    """The reader of a file that none knows and that is itself what was asked for.
+
+    Text is a log, unless its suffix gives it to another reader, which refused it. Rows of numbers, or of what can be
+    rows of JSON, are taken as if the file were named for a course: whoever asks for it says as much.
+    """
     suffix = candidate.path.suffix.lower()
-    return suffix not in _OF_OTHER_READERS and looks_like_text(candidate.head)
+    if suffix not in _OF_OTHER_READERS:
+        return _of_logs(ingestors) if looks_like_text(candidate.head) else None
+    of_rows = candidate.head.lstrip()[:1] in _STARTS_ROWS.get(suffix, ())
+    return choose_ingestor(candidate._replace(name=f"metrics{suffix}"), ingestors) if of_rows else None
+
+
+_DIGITS = frozenset(b"%d" % digit for digit in range(10))
+_STARTS_ROWS = {".csv": _DIGITS, ".tsv": _DIGITS, ".json": {b"{", b"["}, ".jsonl": {b"{"}}
 
 
 _OF_OTHER_READERS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".xml"})

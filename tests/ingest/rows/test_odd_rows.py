@@ -92,14 +92,32 @@ def test_a_step_that_an_episode_names_without_an_end_stays_one():
     assert [step for step, _ in points(run, "reward_mean")] == [100, 200, 300]
 
 
-def test_a_table_without_a_head_is_read_where_its_file_is_named_for_a_course(tmp_path):
+def test_a_table_without_a_head_is_read_where_its_file_is_named_for_a_course_or_asked_for(tmp_path):
     rows = "".join(f"{n},{1 - n / 20:.2f},0.5\n" for n in range(12))
     (tmp_path / "loss_log.csv").write_text(rows, encoding="utf-8")
-    (tmp_path / "samples.csv").write_text(rows, encoding="utf-8")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "samples.csv").write_text(rows, encoding="utf-8")
+    (tmp_path / "names.csv").write_text(rows.replace(",0.5", ",a rose"), encoding="utf-8")
 
-    assert [step for step, _ in points(load(tmp_path / "loss_log.csv"), "unnamed")] == list(range(12))
-    with pytest.raises(AnalyzerError):
-        load(tmp_path / "samples.csv")
+    for asked in (tmp_path / "loss_log.csv", tmp_path / "data" / "samples.csv"):
+        assert [step for step, _ in points(load(asked), "unnamed")] == list(range(12))
+    for asked in (tmp_path / "data", tmp_path / "names.csv"):
+        with pytest.raises(AnalyzerError):
+            load(asked)
+
+
+def test_rows_of_json_that_measure_the_same_are_read_where_their_file_is_asked_for(tmp_path):
+    rows = "".join(f'{{"results": {{"fid": {60 - n}}}, "took": "8m"}}\n' for n in range(6))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "scores_of_all.jsonl").write_text(rows, encoding="utf-8")
+    (tmp_path / "texts.jsonl").write_text('{"text": "it was killed", "label": 1}\n' * 6, encoding="utf-8")
+
+    assert [value for _, value in points(load(tmp_path / "data" / "scores_of_all.jsonl"), "results/fid")] == [
+        60, 59, 58, 57, 56, 55
+    ]  # fmt: skip
+    for asked in (tmp_path / "data", tmp_path / "texts.jsonl"):
+        with pytest.raises(AnalyzerError):
+            load(asked)
 
 
 def test_a_log_that_is_named_as_a_table_is_read_and_a_table_of_sentences_is_not(tmp_path):
