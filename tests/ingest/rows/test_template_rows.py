@@ -148,7 +148,7 @@ class TestBareColumns:
         [
             (lambda n: 12 * 0.98**n, 80, ""),
             (lambda n: 2.5 + n % 7 / 10, 80, None),  # neither rises nor falls
-            (lambda n: 12 * 0.98**n, 20, None),
+            (lambda n: 12 * 0.98**n, 8, None),
             (lambda n: 12 * 0.98**n, 80, "step 1 loss 0.5\nstep 2 loss 0.4\n"),
         ],
         ids=["falls", "stands", "few", "beside-a-loss"],

@@ -81,6 +81,11 @@ def play_each_other(names: Iterable[str]) -> bool:
     return not players.isdisjoint(JUDGES) and not players.isdisjoint(MAKERS)
 
 
+def _shows_several(kept: Kept) -> bool:
+    """Whether a row holds several values, not all of them counts."""
+    return len(kept[1]) > 1 and not all(value.is_integer() for value in kept[1].values())
+
+
 def sums_costs_up(values: Mapping[str, float]) -> bool:
     """Whether a line tells a time and a memory and nothing else, as at the end of a part of the work.
 
@@ -234,7 +239,7 @@ class BareRows:
             kind: rows
             for kind, rows in self._beside.items()
             if len(rows) >= ROWS_ALONE
-            and all(read_score(name).better for name in kind)
+            and (all(read_score(name).better for name in kind) or all(map(_shows_several, rows)))
             and len({tuple(values.values()) for _, values in rows}) > 1
         }
         broken = {
@@ -244,7 +249,10 @@ class BareRows:
             and not all(isfinite(value) for _, told in rows for value in told.values())
         }
         # a list of scores is the result of an evaluation, which may be all that a log tells
-        results = self._beside if len(self._beside) >= BARE_NAMES and all(map(is_score, chain(*self._beside))) else {}  # fmt: skip
+        listed = all(
+            measures(name) or read_name(name).quantity == "accuracy" for name in chain(*self._beside)
+        )
+        results = self._beside if len(self._beside) >= BARE_NAMES and listed else {}
         waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course | results | broken  # fmt: skip
         lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
         told = sum(map(len, waiting)) >= BARE_NAMES or not all(map(isfinite, lone))

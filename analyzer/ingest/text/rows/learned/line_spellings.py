@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from analyzer.ingest.text.rows.learned.pair_spellings import plain_pairs
+from analyzer.ingest.text.rows.learned.told_spellings import plain_sentences
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import says_no_quantity, word_set
 
@@ -323,10 +324,8 @@ def plain_spelling(text: str) -> str:
     ('train loss: 0.5, train_2: 12.5%,  val loss: 0.75, val_2: 9.5%, ', 'loss 0.5', 'top (2 runs)')
     >>> plain_spelling("Gen 3: best 0.5 avg=0.25 avg_len 9"), plain_spelling("Generic best 0.5")
     ('Gen 3: best fitness: 0.5 avg fitness: 0.25 avg_len 9', 'Generic best 0.5')
-    >>> plain_spelling("losses= tensor([0.5, 0.25])"), plain_spelling("测试上的loss33.25"), plain_spelling("Top 1 Acc: 0.6")
-    ('losses= tensor([0.5, 0.25])', '测试上的loss 33.25', 'Top1 Acc: 0.6')
-    >>> plain_spelling("mAP 0.50: 0.5"), plain_spelling("Hits (filtered) @ 10: 0.5"), plain_spelling("recall class 0 = 0.5")
-    ('mAP@50: 0.5', 'Hits_filtered@10: 0.5', 'recall_class_0 = 0.5')
+    >>> plain_spelling("测试上的loss33.25"), plain_spelling("Top 1 Acc: 0.6"), plain_spelling("mAP 0.50: 0.5"), plain_spelling("Hits (filtered) @ 10: 0.5"), plain_spelling("recall class 0 = 0.5")
+    ('测试上的loss 33.25', 'Top1 Acc: 0.6', 'mAP@50: 0.5', 'Hits_filtered@10: 0.5', 'recall_class_0 = 0.5')
     >>> plain_spelling("test error of best model 12.5 %"), plain_spelling("epoch 10: 0.5")
     ('test error 12.5 %', 'epoch 10: 0.5')
     """
@@ -335,7 +334,7 @@ def plain_spelling(text: str) -> str:
         text = _EPOCH_ALONE.sub(lambda m: f"epoch {m[1] or m[2]} ", text)
     if text[:3] in _BEGINS_GENERATION and _GENERATION.match(text):
         text = _OF_GENERATION.sub(r"\1 fitness: ", text)
-    text = plain_pairs(text)
+    text = plain_sentences(plain_pairs(text))
     if _ODD.search(text) is None:
         return text
     text = _POWER.sub(r"\1e\2", _EMPHASIS.sub(r"\2", text))

@@ -359,8 +359,7 @@ class TemplateRows(Learnable):
                 self._base = min(epoch, 1)  # programs count epochs from 0 or from 1
             before = epoch if place.from_zero else max(epoch - (self._base or 0), 0)
             return Where(self._starts.step(step, before, total))
-        if epoch is None and self._heading is not None and self._heading[2] is not None:
-            epoch = self._heading[2]
+        epoch = self._heading[2] if epoch is None and self._heading is not None else epoch
         return Where(self._counter.running(step, epoch, total))
 
     def _set_heading(self, place: Place, numbers: list[str], line: LogLine, log: LogState) -> None:
@@ -435,7 +434,8 @@ class TemplateRows(Learnable):
             names >= {"loss", "eval_loss"} or names >= {"perplexity", "eval_perplexity"}
         ) and row.words <= WORDS_BESIDE_BOTH:
             return self._write(values if row.sure else known, Where(None), line, log)
-        if not known and row.told and not row.words:
+        course = bool(known) and self._bare.is_course(tuple(sorted(known)), known, row, alone=True)
+        if row.told and not (row.words or course):
             return self._named_alone(template, values, line, log)
         kept = values if row.sure or (row.told and not row.words) else known
         worded = self._often_worded(template, row, known, kept, line, log)

@@ -34,8 +34,8 @@ MIN_NAMED = 3
 MIN_COUNTED = 5
 """Rows whose counter a word calls an epoch or a step; beside it a number is printed for its course."""
 
-MIN_ALONE = 30
-"""Numbers without a counter that make a course."""
+MIN_ALONE, MIN_FALLING = 30, 10
+"""Numbers without a counter that make a course, and lines of one number each that do if they fall beyond their scatter."""
 
 MIN_BROKEN = 5
 """Values at the end that are NaN or infinite, where numbers need neither names nor a course to be what broke."""
@@ -55,7 +55,7 @@ MAX_ROWS = 100_000
 
 COLUMNS = LazyRegex(
     rf"(?i)^(?::\s{{1,8}}|\s{{0,2}})(?:(?P<word>(?:[a-z][a-z-]{{1,11}} )?[\[(]?(?:epoch|iter|iteration|step|round)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
-    rf"(?: ?[:,;|]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?\[?\s{{0,2}}{FLOAT}(?:(?:[,;\s]| \|)\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT}(?:[,;\s]\s{{0,8}}[{INT}{FLOAT}])?)?[,;]?\s{{0,2}}\]?$"
+    rf"(?:\s{{0,3}}[:,;|]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?\[?\s{{0,2}}{FLOAT}(?:(?:[,;\s]| \|)\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT}(?:[,;\s]\s{{0,8}}[{INT}{FLOAT}])?)?[,;]?\s{{0,2}}\]?$"
 )
 RIGHT = LazyRegex(
     rf"(?i)^\s{{0,2}}(?:[a-z]{{2,10}} )?epoch[ \t:#]{{1,3}}{INT}(?:\s?/\s{{0,2}}{INT})?\s?[:,|] {{0,3}}{INT} ?/ ?{INT}$"
@@ -134,9 +134,10 @@ class UnnamedColumns:
         """Write a column of numbers: what falls, or breaks, stands for a loss; what does not is read and stands for nothing."""
         alone = [value for value, _ in self._alone]
         broken = len(alone) >= MIN_BROKEN and not np.isfinite(alone[-MIN_BROKEN:]).any()
-        if not broken and len(alone) < MIN_ALONE:
+        falls, lines = self._rise(alone) < 0, {line.number for _, line in self._alone}
+        if not broken and len(alone) < MIN_ALONE and not (falls and len(lines) >= MIN_FALLING):
             return
-        name = "unnamed" if broken or self._rise(alone) < 0 else NUMBER
+        name = "unnamed" if broken or falls else NUMBER
         for value, line in self._alone:
             log.metric(name, value, line, None)
 

@@ -91,7 +91,7 @@ _BEST_ALONE = LazyRegex(
 """What tells the best of the rows before it, and nothing else: ``Best val acc: 0.5 (epoch 3)``, ``Best_acc: 0.5, Best_ED: 0.25``."""
 _PAIR_ALONE = LazyRegex(rf"^\s{{0,8}}[A-Za-z][\w-]{{2,30}}\s{{1,30}}{FLOAT}\s{{0,8}}$")
 """A name and a number that have a line of their own: they need no sign."""
-_SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) (?!dict for global)")
+_SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing),? (?!dict for global)")
 _CODE = LazyRegex(
     r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}(?::[^\s{}]{0,8}\}|[.}])|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|(?<!\x03[.,])%[.\d]{0,4}[dfs]\b"
     # the layers of a model, of which some are called after what they measure: "3 | criterion | CrossEntropyLoss | 0"
@@ -210,7 +210,7 @@ def learn(masked: Masked) -> Template:
         program=(program and program.lastgroup) or "",
     )
     if saves:
-        return template if any(row.sure and row.place for row in rows) else NOTHING
+        return template if any(row.sure and (row.place or row.held_out) for row in rows) else NOTHING
     if not rows:
         place = find_place(text)
         words = other_words(text, place, [found for found in find_fields(text, place.used) if is_time(found)])

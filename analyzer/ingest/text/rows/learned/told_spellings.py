@@ -1,0 +1,80 @@
+"""Sentences that tell a value of a course, as rows: what is measured, when, and the value behind words or odd signs."""
+
+from __future__ import annotations
+
+from analyzer.lazy_regex import LazyRegex
+
+NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
+_WHEN = r"(?:epoch|step|iter(?:ation)?|batch|episode)"
+
+_TWO_SIGNS = LazyRegex(r"(?<=[\w)\]]) (?:is|was|are) {0,2}[:=]{1,2} {0,3}(?=[-+\dni])")
+"""A verb and a sign: ``Loss for epoch 3 is : 0.5``."""
+_VERB_BEHIND_PLACE = LazyRegex(
+    rf"(?i)^(\W{{0,4}}{_WHEN}\w{{0,3}}[ #:]{{1,3}}\d{{1,9}}),? (?:and|with) (?:the |its |a )?((?:[a-z]{{1,12}} ){{0,2}}(?:loss|cost|accuracy|acc|error|reward|score)) (?:is|are|was|of) (?={NUMBER}(?![\w.]))"
+)
+"""``iter 3 and running loss are 0.5``."""
+_WITHIN = LazyRegex(
+    rf"(?i)^(?P<name>(?:[\w-]{{1,20}} ){{0,3}}\w{{0,20}}(?:loss|cost|error|accuracy|reward)) (?:at|for|in|of|during|after) (?P<when>{_WHEN}) {{1,3}}(?P<at>\d{{1,9}})"
+    rf"(?: {{1,4}}(?P<inner>(?:sub|inner)[ -]?{_WHEN}) {{1,3}}(?P<nth>\d{{1,9}}))? {{0,3}}[:=] {{0,3}}(?={NUMBER}\s{{0,4}}$)"
+)
+"""A value with its step, and the step within that: ``loss at step 3 sub-step 1 : 0.5``."""
+_WITHIN_GLOBAL = LazyRegex(
+    rf"(?i)^(?P<name>(?:[\w-]{{1,20}} ){{0,3}}\w{{0,20}}(?:loss|cost|error|accuracy|reward)) (?:at|for|in|of|during|after) (?:sub|inner|local)[ -]?{_WHEN} {{1,3}}\d{{1,9}}, (?:global|outer|total)[ -]?(?P<when>{_WHEN}) {{1,3}}(?P<at>\d{{1,9}}) {{0,3}}[:=] {{0,3}}(?={NUMBER}\s{{0,4}}$)"
+)
+_METHOD = LazyRegex(
+    r"(?<=\w)\.(?:item|mean|avg|get_avg|sum|value|val|data|detach)(?:\(\))?(?= {0,2}[:=]| {1,3}[-+]?\d)"
+)
+"""How a value was asked for, behind its name: ``loss.get_avg()  0.5``."""
+_ARROWS = LazyRegex(rf"(?<=[a-z)\]]) ?>{{2,3}} ?(?={NUMBER}(?![\w.]))")
+"""Arrows for a colon: ``Train MSE error >> 0.5``."""
+_EPISODE = LazyRegex(
+    rf"(?i)\b(?:episode )?(?P<name>reward|return|score)(?: total)?(?: of this episode)? (?:was|is|=|:) {{0,2}}(?P<value>{NUMBER})[.,;] {{1,3}}(?P<mean>running|moving|rolling) (?:mean|average|avg)(?: reward| score)?(?: is|:| =| was)? {{1,3}}(?={NUMBER})"
+)
+"""``resetting env. episode reward total was -21.0. running mean: -20.5``, and what was written after it."""
+_OF_WHAT = LazyRegex(
+    rf"(?i)^(\W{{0,4}}(?:[a-z]{{1,12}} ){{0,2}}(?:loss|cost)) (?:of|for|on) (?:the )?[a-z][a-z -]{{2,40}}[a-z] ?[:=]\s{{0,4}}(?={NUMBER}\s{{0,4}}$)"
+)
+"""``Total loss of this and that: 0.5``."""
+_STOPPER = LazyRegex(
+    rf"(?i)^\W{{0,4}}(?P<name>(?:val(?:id(?:ation)?)?|test|dev|monitored)[ _](?:loss|error|perplexity|ppl)) (?:has )?decreased ?:? {{0,2}}\(?(?:from )?{NUMBER} {{0,2}}(?:-{{1,3}}>|to|=>) {{0,2}}(?={NUMBER})"
+)
+"""What a keeper of the best state says of each that it saves: ``Validation loss decreased (0.75 --> 0.5).  Saving model ...``."""
+_NUMBERED_LOSS = LazyRegex(
+    rf"(?i)^(\W{{0,4}}(?:[a-z]{{1,10}} )?loss) (\d{{1,9}})(?<! [012]) ?: {{0,3}}(?={NUMBER}\s{{0,4}}$)"
+)
+"""A loss with its step behind the name, ``Loss 30: 0.5``: ``Loss 1`` and ``Loss 2`` may be two losses."""
+_ODD = LazyRegex(
+    r"(?:is|was|are) {0,2}[:=]|\d,? (?:and|with) |ub[- ]?[a-z]{4,9} {1,3}\d|nner[- ]?[a-z]{4,9} {1,3}\d|\w\.(?:item|mean|avg|get_avg|sum|val|data|det)|>>|(?:unning|oving|olling) (?:mean|av)|(?:oss|OSS|ost) (?:of|for|on) [a-zA-Z]|decreased|(?:oss|OSS) \d{1,9} ?:"
+)
+"""What one of these holds; all other lines are left as they are at the cost of this one search."""
+
+
+def plain_sentences(text: str) -> str:
+    r"""A sentence that tells a value as ``name: value``; other lines as they are.
+
+    >>> plain_sentences("DiceLoss for epoch 3 is :  0.5"), plain_sentences("iter 3 and running loss are 0.5")
+    ('DiceLoss for epoch 3: 0.5', 'iter 3, running loss: 0.5')
+    >>> plain_sentences("loss at step  3   sub-step 1 :  0.5"), plain_sentences("kl loss during sub iter 3, global iter 9: 0.5")
+    ('step 3, sub-step 1, loss: 0.5', 'iter 9, kl loss: 0.5')
+    >>> plain_sentences("loss.get_avg()  0.5"), plain_sentences("Train MSE error >> 0.5\tTest MSE error >> 0.75")
+    ('loss  0.5', 'Train MSE error: 0.5\tTest MSE error: 0.75')
+    >>> plain_sentences("resetting env. episode reward total was -21.0. running mean: -20.5")
+    'resetting env. | episode reward: -21.0, running mean reward: -20.5'
+    >>> plain_sentences("Total loss of calls and puts:  0.5"), plain_sentences("Loss of precision: see 0.5")
+    ('Total loss: 0.5', 'Loss of precision: see 0.5')
+    >>> plain_sentences("Validation loss decreased (0.75 --> 0.5).  Saving model ...")
+    'saved, Validation loss: 0.5).  Saving model ...'
+    >>> plain_sentences("Loss 30: 0.5"), plain_sentences("Loss 2: 0.5")
+    ('step 30, Loss: 0.5', 'Loss 2: 0.5')
+    """
+    if _ODD.search(text) is None:
+        return text
+    text = _TWO_SIGNS.sub(": ", _METHOD.sub("", text))
+    if row := _WITHIN_GLOBAL.match(text):
+        return f"{row['when']} {row['at']}, {row['name']}: {text[row.end() :]}"
+    if (row := _WITHIN.match(text)) and row["inner"]:
+        return f"{row['when']} {row['at']}, {row['inner']} {row['nth']}, {row['name']}: {text[row.end() :]}"
+    text = _VERB_BEHIND_PLACE.sub(r"\1, \2: ", _ARROWS.sub(": ", text))
+    text = _EPISODE.sub(r"| episode \g<name>: \g<value>, \g<mean> mean \g<name>: ", text)
+    text = _STOPPER.sub(r"saved, \g<name>: ", _OF_WHAT.sub(r"\1: ", text))
+    return _NUMBERED_LOSS.sub(r"step \2, \1: ", text)

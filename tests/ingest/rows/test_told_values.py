@@ -1,0 +1,69 @@
+"""Sentences, bare columns and results that tell a course, each beside what looks like it."""
+
+import pytest
+from log_reading import points, read_text
+
+
+def lines(form, values=(0.5, 0.25, 0.125)):
+    return "".join(form.format(n=n, v=v) + "\n" for n, v in enumerate(values, 1))
+
+
+ALONE = [(None, 0.5), (None, 0.25), (None, 0.125)]
+AT_STEPS = [(1, 0.5), (2, 0.25), (3, 0.125)]
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "told"),
+    [
+        ("iter {n} and running loss are {v}", "loss", AT_STEPS),
+        ("DiceLoss for epoch {n} is :  {v}", "diceloss", ALONE),
+        ("loss at step  {n}   sub-step 0 :  {v}", "loss", AT_STEPS),
+        ("kl loss during sub iter 3, global iter {n}: {v}", "kl_loss", AT_STEPS),
+        ("Loss {n}0: {v}", "loss", [(10, 0.5), (20, 0.25), (30, 0.125)]),
+        ("loss.get_avg()  {v}", "loss", ALONE),
+        ("Train MSE error >> {v}\tValidation MSE error >> 0.5", "train_mse_error", ALONE),
+        ("resetting env. episode reward total was {v}. running mean: 0.5", "reward_mean", ALONE),
+        ("Total loss of calls and puts:  {v}", "loss", ALONE),
+        ("Validation loss decreased (0.9 --> {v}).  Saving model ...", "eval_loss", ALONE),
+    ],
+)
+def test_a_sentence_that_tells_a_value_is_a_row(form, name, told):
+    run = read_text(lines(form))
+    assert points(run, name) == told, run.metrics.names
+
+
+def test_what_a_keeper_of_the_best_state_says_is_told_once():
+    told = "epoch {n} val_loss: {v}\nValidation loss decreased (0.9 --> {v}).  Saving model ...\n"
+    run = read_text(lines(told, (0.5, 0.25)))
+    assert [value for _, value in points(run, "eval_loss")] == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("form", ["{v}", "\t{v}", "{v}\t", "{n}  :  {v}"])
+def test_a_column_of_numbers_that_fall_is_a_course(form):
+    values = [2.5 - n / 10 for n in range(14)]
+    run = read_text(lines(form, values))
+    assert [value for _, value in points(run, "unnamed")] == values
+
+
+def test_names_and_decimals_and_nothing_else_are_a_course_if_one_of_them_measures():
+    values = [0.5 + n / 100 for n in range(8)]
+    run = read_text(lines("CE: {v} distill: 1.5", values))
+    assert [value for _, value in points(run, "ce")] == values
+    assert not read_text(lines("width: {v} height: 1.5", values)).metrics.names
+
+
+def test_the_scores_of_one_evaluation_are_read_also_with_an_accuracy_and_with_errors():
+    assert points(read_text("acc: 0.5\nauc: 0.25\nf1: 0.125\n"), "accuracy") == [(None, 0.5)]
+    assert points(read_text("Test MAE: 0.5\nTest RMSE: 0.25\nTest MSE: 0.125\n"), "test_rmse")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        lines("Loss {n}: {v}", (0.5, 0.25)),  # may be two losses
+        lines("step {n} and the queue are {v} long"),
+        "Loss of precision: see 0.5\n" * 4,
+    ],
+)
+def test_what_looks_like_a_told_value_is_none(text):
+    assert not points(read_text(text), "loss") or points(read_text(text), "loss")[0][0] is None
