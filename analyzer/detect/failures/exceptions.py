@@ -112,6 +112,7 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
             word = (
                 _of_json(speaker)
                 or _of_stream(speaker)
+                or _of_weights(speaker)
                 or complaint(kind, message, speaker.fields.get("phase"))
             )
             out.put("complaint", "setting" if keys else word, [speaker.ref])
@@ -167,6 +168,8 @@ def missing_in(event: Event) -> str | None:
     on what its ``setup.py`` builds. A package that nobody installed is none of these. None if it is no such error.
     """
     kind, message = str(event.fields.get("exception", "")), str(event.fields.get("message", ""))
+    if says("relative_import").search(message):
+        return OWN
     match = (
         says("missing_name").search(message)
         if kind.endswith(("ImportError", "ModuleNotFoundError"))
@@ -249,6 +252,13 @@ def _of_json(event: Event) -> str | None:
     is_servers = str(event.fields.get("exception", "")).startswith("requests.")
     whose = json_of(event)
     return {"settings": "setting", "answer": "service" if is_servers else "answer"}.get(whose or "")
+
+
+def _of_weights(event: Event) -> str | None:
+    """A checkpoint where PyTorch refused its weights, however the message was cut."""
+    place = str(event.fields.get("raised_in", ""))
+    refused = event.fields.get("phase") == "loading" and place.endswith("nn/modules/module.py")
+    return "checkpoint" if refused else None
 
 
 def _of_stream(event: Event) -> str | None:

@@ -26,6 +26,7 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "val_acc": RISING, "val_dice": RISING}, "signal.score.rare_never_found", False),
         ({"loss": FALLING, "val_dice": [0.0] * 8}, "signal.score.rare_never_found", True),
         ({"loss": FALLING, "val_recall": [0.0] * 8, "val_map50": [0.0] * 8}, "signal.score.rare_never_found", False),
+        ({"loss": FALLING, "val_recall": [0.0] * 8}, "signal.score.rare_never_found", False),  # of what was looked up
         ({"loss": FALLING, "mIoU": [0.4876] * 8, "pixAcc": [0.9752] * 8}, "signal.score.rare_never_found", True),
         ({"loss": FALLING, "mIoU": RISING, "pixAcc": [0.9752] * 8}, "signal.score.rare_never_found", False),
         ({"loss": FALLING, "mIoU": [0.0372] * 8, "pixAcc": [0.7815] * 8}, "signal.score.rare_never_found", True),

@@ -50,6 +50,8 @@ def test_the_last_frame_tells_whose_code_raised(fields, at):
         ("No module named 'distutils'", "standard library"),
         ("cannot import name 'Mapping' from 'collections'", "standard library"),
         ("cannot import name 'x' from 'types' (/home/u/proj/types.py)", "own code"),
+        ("attempted relative import with no known parent package", "own code"),
+        ("No module named '__main__.data'; '__main__' is not a package", "own code"),
     ],
 )  # fmt: skip
 def test_a_missing_name_belongs_to_the_run_or_to_a_package(message, where):

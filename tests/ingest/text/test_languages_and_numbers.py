@@ -45,6 +45,12 @@ def cause_of(tmp_path, text):
         ("luajit: train.lua:91: cannot open <out/epoch_1.t7> in mode w  at DiskFile.c:673", "checkpoint-path-unwritable"),
         ("ClientError: Cannot pull the training image 1.example/train:latest.", "image-pull-failure"),
         ("Job not requeued because: timed-out too many times.", "requeue-chain-exhausted"),
+        ("IOError: Unable to create file (Unable to open file: name = 'data/a.h5', errno = 2, error message = 'no such file or directory', flags = 15, o_flags = c2)", "missing-input-path"),
+        ("OSError: Unable to create file (unable to open file: name = 'out/a.h5', errno = 2, error message = 'No such file or directory', flags = 13, o_flags = 242)", "checkpoint-path-unwritable"),
+        ("n1:7:7 [0] misc/ibvwrap.cu:269 WARN Call to ibv_create_qp failed", "memlock-limit"),
+        ("RuntimeError: Wait timeout", "rendezvous-timeout"),
+        ('Traceback (most recent call last):\n  File "train.py", line 9, in load\n    model.load_state_dict(saved)\n  File "/v/site-packages/torch/nn/modules/module.py", line 830, in load_state_dict\n    self.name, text))\nRuntimeError: Error(s) in loadi', "checkpoint-config-mismatch"),
+        ('[ERROR] [bitsandbytes.cextension:88] Could not load bitsandbytes native library: /v/bitsandbytes/libbitsandbytes_cpu.so: cannot open shared object file: No such file or directory\nTraceback (most recent call last):\n  File "/v/site-packages/bitsandbytes/cextension.py", line 85, in <module>\n    lib = get()\nOSError: /v/bitsandbytes/libbitsandbytes_cpu.so: cannot open shared object file: No such file or directory\nTraceback (most recent call last):\n  File "train.py", line 9, in main\n    read()\nFileNotFoundError: [Errno 2] No such file or directory: \'data/a.json\'', "missing-input-path"),
     ],
 )  # fmt: skip
 def test_the_cause_is_told_by_number_or_in_any_language(tmp_path, line, cause):

@@ -78,8 +78,21 @@ TRACKED = "".join(
         (PREPARED.replace("]", "] files read"), (None, None)),
         (TRACKED + "step 40/50 loss 1.1\n", (40, 50)),
         (TRACKED + "Epoch 2/5 loss 1.1\n", (None, None)),
+        (
+            "        70 iter, 3 epoch / 9000 iterations\n  0.5 iters/sec. Estimated time to finish: 1 day\n",
+            (70, 9000),
+        ),
+        ("        70 iter, 3 epoch / 90 epochs\n", (None, None)),
     ],
-    ids=["all-steps", "files", "files-in-words", "steps-are-named", "epochs-are-named"],
+    ids=[
+        "all-steps",
+        "files",
+        "files-in-words",
+        "steps-are-named",
+        "epochs-are-named",
+        "chainers",
+        "chainers-epochs",
+    ],
 )
 def test_only_a_progress_with_the_time_of_a_step_is_that_of_the_run(tmp_path, text, counted):
     (tmp_path / "train.log").write_text("loading\n" + text, encoding="utf-8")

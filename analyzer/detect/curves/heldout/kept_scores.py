@@ -285,7 +285,8 @@ def _right(score: Score) -> Values:
 
 def _hardly_right(out: FactWriter, every: list[Score]) -> None:
     """Whether next to no answer is right in any score that counts them, to the end."""
-    shares = [s for s in every if s.reading.kind & SHARE_OF_ALL and len(s.series) >= HARDLY_ROWS]
+    counted = [s for s in every if s.reading.kind & SHARE_OF_ALL or s.reading.kind == {"recall"}]
+    shares = [s for s in counted if len(s.series) >= HARDLY_ROWS]
     if shares:
         few = [
             float(median_of(right[-max(right.size // 3, 1) :])) <= HARDLY

@@ -200,7 +200,10 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
         out.put("rare_name", single.logged_as, end_of(single))
     elif overlap:
         shown = (never or overlap)[0].series
-        learns = learns and not right and not any(score.reading.kind & OF_BOXES for score in never)
+        classes = [
+            score for score in never if score.reading.kind != {"recall"}
+        ]  # alone it is of what was looked up
+        learns = learns and not right and bool(classes) and not any(s.reading.kind & OF_BOXES for s in never)
         out.put(
             "rare_never_found",
             bool(never) and len(never) == len(overlap) and (bool(high) or learns),

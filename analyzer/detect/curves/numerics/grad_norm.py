@@ -45,8 +45,9 @@ def detect(view: RunView, out: FactWriter) -> None:
     beside = values_beside(view, points.series, "loss")
     if beside is not None and zero.any():
         with_loss = np.flatnonzero(zero & beside[0] & np.isfinite(beside[1]) & (beside[1] > 0.0))
-        # two: one such row may be the rounding of a printed norm; of the only one nobody can tell
-        told = None if with_loss.size == zero.size == 1 else with_loss.size >= 2
+        # two: one such row may be the rounding of a printed norm; of the only one, which may be shown twice, nobody can tell
+        lone = np.unique(points.series.line).size == 1 and bool(zero.all())
+        told = None if lone else with_loss.size >= 2
         out.put("zero_with_loss", told, refs_at(points.series, with_loss) or shown)
     if len(good):
         _before_onset(out, view, good)

@@ -40,7 +40,7 @@ ENDS_ALREADY = LazyRegex(
 # What stands above an exception that ends nothing, or above its traceback.
 IGNORED = LazyRegex(
     r"Exception ignored in\b|Error in (?:atexit|sys\.excepthook)|--- Logging error ---|Exception in thread .{0,80}(?:pin_memory|QueueFeeder|QueueManager|tensorboard)"
-    r"|^COMET (?:ERROR|WARNING): |^comet\.ml error: failed to report"
+    r"|^COMET (?:ERROR|WARNING): |^comet\.ml error: failed to report|Could not load bitsandbytes native library"
 )
 
 MAX_LINES = 30

@@ -70,6 +70,8 @@ _PERCENT = LazyRegex(
     r".{0,40}?\b(?:s(?:ec)?/it(?:er|eration)?|it(?:er|eration)?s?/s(?:ec)?|(?:s(?:ec)?/step|steps?/s(?:ec)?))\b"
 )
 """Trackers of objects count all steps so: "Progress: 1400 / 9000 [15%], Speed: 0.2 s/iter". What names no step prepares data as well."""
+_CHAINER = LazyRegex(r"^[ \t]{0,16}(\d{1,12}) iter, \d{1,7} epoch / (\d{1,12}) iterations\b")
+"""The third line of Chainer's bar, which counts all iterations whatever it says of epochs."""
 _BAR = LazyRegex(r"^[ \t]{0,8}\d{1,3}%\|[^|]{0,400}\| {0,3}(\d{1,12})/(\d{1,12}) \[")
 _TITLED_BAR = LazyRegex(r"^[^|%]{1,120}\d{1,3}%\|[^|]{0,400}\| {0,3}(\d{1,12})/(\d{1,12}) \[")
 _LEFT = LazyRegex(
@@ -364,6 +366,9 @@ class _Progress:
         return True
 
     def _read_step(self, text: str) -> bool:
+        if " iter, " in text and (bar := _CHAINER.match(text)):
+            self._counts.append((int(bar[1]), int(bar[2])))
+            return True
         found = None if _BAR.match(text) else _WITHIN.search(text) or _TITLED_BAR.match(text)
         if found is not None:
             done, total = (int(group) for group in found.groups() if group is not None)
