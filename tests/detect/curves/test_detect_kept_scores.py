@@ -65,6 +65,8 @@ def facts(**columns):
         ({"loss": FALLING, "acc": [0.0, 0.01, 0.03, 0.06]}, "signal.score.hardly_right", False),
         ({"loss": FALLING, "eval_recall": [0.0, 2.5, 1.0, 1.0]}, "signal.score.hardly_right", True),
         ({"loss": FALLING, "eval_recall": [0.0, 15.0, 35.0, 45.0]}, "signal.score.hardly_right", False),
+        ({"loss": FALLING, "val_auc": [0.55, 0.78, 0.74, 0.71]}, "signal.score.ranks_apart", True),
+        ({"loss": FALLING, "val_auc": [0.55, 0.58, 0.54, 0.61]}, "signal.score.ranks_apart", False),
         ({"loss": FALLING, "train_acc": [0.12, 0.1, 0.11, 0.1] * 4}, "signal.score.training_unmoved", True),
         ({"loss": FALLING, "train_acc": [0.48 - 0.02 * i for i in range(16)]}, "signal.score.training_unmoved", True),
         ({"loss": FALLING, "train_acc": RISING}, "signal.score.training_unmoved", False),

@@ -197,6 +197,16 @@ def test_a_history_whose_counter_comes_first(tmp_path):
         load_run(tmp_path)
 
 
+def test_of_a_history_whose_epochs_are_counted_anew_the_last_training_is_read_and_that_is_told(tmp_path):
+    losses = [0.5, 0.4, 0.3, 2.5, 2.0, 1.5, 1.25]
+    data = {"epochs": [1, 2, 3, 1, 2, 3, 4], "train_loss": losses, "val_loss": losses}
+    (tmp_path / "history.json").write_text(json.dumps(data))
+    run = load_run(tmp_path).run
+
+    assert steps_and_values(run) == ([1, 2, 3, 4], losses[3:])
+    assert any("the last of 2 trainings" in gap.reason for gap in run.gaps)
+
+
 def test_lists_of_several_metrics_are_a_history_whatever_the_file_is_called(tmp_path):
     losses = {"loss": [2.0, 1.5, 1.1], "val_loss": [2.1, 1.7, 1.4]}
     (tmp_path / "run7.json").write_text(

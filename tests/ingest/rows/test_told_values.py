@@ -25,11 +25,19 @@ AT_STEPS = [(1, 0.5), (2, 0.25), (3, 0.125)]
         ("resetting env. episode reward total was {v}. running mean: 0.5", "reward_mean", ALONE),
         ("Total loss of calls and puts:  {v}", "loss", ALONE),
         ("Validation loss decreased (0.9 --> {v}).  Saving model ...", "eval_loss", ALONE),
+        ("avg loss in epoch = {v}", "loss", ALONE),
+        ("[E 3 | it {n}] loss {{total {v}, match/0 0.5}}", "loss", AT_STEPS),
+        ("Train episode of length 90 with return {v}.", "reward_mean", ALONE),
+        (
+            "Epoch {n}\n# correct:\t{n}0/80 = 9.5%\nloss {v}",
+            "accuracy",
+            [(None, 0.125), (None, 0.25), (None, 0.375)],
+        ),
     ],
 )
 def test_a_sentence_that_tells_a_value_is_a_row(form, name, told):
     run = read_text(lines(form))
-    assert points(run, name) == told, run.metrics.names
+    assert points(run, name) == told, [points(run, each) for each in run.metrics.names]
 
 
 def test_what_a_keeper_of_the_best_state_says_is_told_once():
@@ -67,3 +75,9 @@ def test_the_scores_of_one_evaluation_are_read_also_with_an_accuracy_and_with_er
 )
 def test_what_looks_like_a_told_value_is_none(text):
     assert not points(read_text(text), "loss") or points(read_text(text), "loss")[0][0] is None
+
+
+def test_quartiles_of_the_norms_since_the_last_row_are_the_gradient_norm():
+    row = "[optim.py:60] Clipping_scale=2.0, grad-norm quartiles 0.01 0.02 {v} 0.5 1.5, threshold=0.5\nepoch {n} batch {n}0 loss 0.5\n"
+    run = read_text(lines(row, (0.5, 0.25, 0.125, 0.5)))
+    assert [value for _, value in points(run, "grad_norm")][-3:] == [0.25, 0.125, 0.5]

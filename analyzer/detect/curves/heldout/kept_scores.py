@@ -9,7 +9,16 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import has_steps
-from analyzer.detect.curves.heldout.scores import ERRORS, HARDLY_ANY, OUTLINE, Score, rows_away, scores_of
+from analyzer.detect.curves.heldout.scores import (
+    ERRORS,
+    HALF,
+    HARDLY_ANY,
+    OUTLINE,
+    RANKS,
+    Score,
+    rows_away,
+    scores_of,
+)
 from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.trainings import FEW_CLASSES
@@ -79,6 +88,9 @@ GUESS_ROWS, BESIDE_IT = 10, 5
 """Ten rows and more of one number that is 1/k to the last digit, beside a loss or another score of five values and more: what is counted
 does not depend on the model."""
 
+RANKED = 0.2
+"""Seven of ten pairs are ranked rightly: what was learned carries over."""
+
 _TARGET_OF = {"src": "tgt", "source": "target"}
 _OF_SOURCE = frozenset(_TARGET_OF)
 
@@ -100,6 +112,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _worst_at_end(out, held)
     _broke(out, view, held or every)
     _hardly_right(out, every)
+    _ranks_apart(out, [s for s in every if s.reading.phase != "train"])
     _error_left(out, held or every)
     _error_climbs(out, [score for score in every if score.reading.phase != "eval"])
     _test_below(out, view)
@@ -295,6 +308,14 @@ def _hardly_right(out: FactWriter, every: list[Score]) -> None:
         ]
         shown = shares[0].series
         out.put("hardly_right", all(few), end_of(shown))
+
+
+def _ranks_apart(out: FactWriter, scores: list[Score]) -> None:
+    """Whether an area under the ROC curve was ever far from one half, or a rate of equal errors."""
+    areas = [score for score in scores if score.reading.kind & RANKS]
+    if areas:
+        apart = [s for s in areas if float(np.abs(s.values - HALF).max()) >= RANKED]
+        out.put("ranks_apart", bool(apart), end_of((apart or areas)[0].series))
 
 
 def _target_lost(out: FactWriter, view: RunView) -> None:

@@ -22,13 +22,14 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import STEP_NAMES, first_named, is_known_metric
 from analyzer.ingest.scalar_text import metric_value
 from analyzer.ingest.source_text import read_text
+from analyzer.ingest.text.rows.epochs_again import EPOCHS_OF_A_TRAINING
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import words_of
 
@@ -107,6 +108,11 @@ class HistoryJson:
                 f"the last {unrun} rows are empty in every list: taken for epochs that were not run",
                 evidence=True,
             )
+        began, again = _last_begin(courses)
+        if began:
+            same = len(next(iter(courses.values())))
+            courses = {name: values[began:] for name, values in courses.items() if len(values) == same}
+            out.gap(f"the last of {again} trainings was read: the epochs are counted from the first again")
         # Lists of settings stand beside those of the course, and are not as long as any of it.
         mixed = isinstance(data, dict) and any(
             isinstance(value, str | int | float) for value in data.values()
@@ -119,6 +125,21 @@ class HistoryJson:
                 out.metrics(named[:250], steps=steps, values=values, lines=[1] * len(values))
         if isinstance(data, dict) and any(str(name).startswith("val_") for name in data):
             out.framework("keras")
+
+
+def _last_begin(courses: Mapping[str, Sequence[float]]) -> tuple[int, int]:
+    """Where the list that counts the epochs begins anew for the last time, and how many trainings that makes.
+
+    >>> _last_begin({"epoch": [1.0, 2.0, 3.0, 1.0, 2.0], "loss": [0.5] * 5}), _last_begin({"epoch": [1.0, 2.0, 2.0]})
+    ((3, 2), (0, 1))
+    """
+    counted = next((values for name, values in courses.items() if name.lower() in {"epoch", "epochs"}), ())
+    begins = [
+        at
+        for at in range(1, len(counted))
+        if counted[at] == counted[0] and counted[at - 1] >= counted[0] + EPOCHS_OF_A_TRAINING
+    ]
+    return (begins[-1] if begins else 0), len(begins) + 1
 
 
 _NO_NUMBER = LazyRegex(r"(?<=[\[ ])(-?)(nan|inf)(?=[,\]])")

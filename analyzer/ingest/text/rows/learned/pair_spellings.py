@@ -47,7 +47,7 @@ _EVOLVED = LazyRegex(
 )
 """What loops after estool print of a generation: when, rewards, how far the search spreads and how long an episode lasts."""
 _LINKED = LazyRegex(
-    rf"^(?P<of>(?:l|r|averaged)\((?:raw|filter)\)):\s{{1,8}}(?P<values>{NUMBER}(?:\s{{1,4}}{NUMBER}){{4}})\s{{0,4}}$"
+    rf"^(?P<of>(?:l|r|averaged)\((?:raw|filter)\)):\s{{1,40}}(?P<values>{NUMBER}(?:\s{{1,20}}{NUMBER}){{4}})\s{{0,4}}$"
 )
 """A row of OpenKE's prediction of links; below a head whose columns are always the same."""
 _KEPT = LazyRegex(r"(?<=\d)[.,;] (?:got |new )?best (?:model )?(?:and |is |was )?saved\b.{0,80}$")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from analyzer.lazy_regex import LazyRegex
 
 NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
@@ -43,8 +45,32 @@ _NUMBERED_LOSS = LazyRegex(
     rf"(?i)^(\W{{0,4}}(?:[a-z]{{1,10}} )?loss) (\d{{1,9}})(?<! [012]) ?: {{0,3}}(?={NUMBER}\s{{0,4}}$)"
 )
 """A loss with its step behind the name, ``Loss 30: 0.5``: ``Loss 1`` and ``Loss 2`` may be two losses."""
+_OF_EPOCH = LazyRegex(
+    r"(?i)\b((?:loss|cost|accuracy|acc|error|perplexity|reward)) (?:in|of|per|over) (?:this |the )?epoch ?[:=] ?(?=[-+\dni])"
+)
+"""``avg loss in epoch = 0.5``."""
+_OF_LENGTH = LazyRegex(rf"(?i)\bepisode of length \d{{1,9}} with (return|reward|score) (?={NUMBER})")
+"""What Dreamer and its kin tell of an episode: ``Train episode of length 1000 with return 27.9.``"""
+_BRACED = LazyRegex(
+    rf"(?:(?<=\])|(?<=\] loss)|^) {{0,2}}\{{(?P<pairs>(?:[A-Za-z][\w/.@-]{{0,60}} {NUMBER}, ){{1,80}}[A-Za-z][\w/.@-]{{0,60}}(?: {NUMBER})?\}}?)"
+)
+"""Names and values by turns in braces, as glue-factory and its forks have them: ``[E 3 | it 50] loss {total 0.5, match/0 0.25}``."""
+_PAIR = LazyRegex(rf"([A-Za-z][\w/.@-]{{0,60}}) (?={NUMBER}(?:[,}}]|$))")
+_INDEX = LazyRegex(r"(?<=[a-z])/(?=\d{1,4}: )")
+_QUARTILES = LazyRegex(
+    rf"\bClipping_scale=\S{{1,12}} grad-norm quartiles (?P<least>{NUMBER}) {NUMBER} (?P<middle>{NUMBER}) {NUMBER} (?P<most>{NUMBER}), "
+)
+"""What icefall tells of the norms since it told them last."""
+_RANKED = LazyRegex(
+    rf"(?i)\b(?P<name>hits?|recall|ndcg|precision|map|mrr|acc|top)@\[(?P<at>\d{{1,4}}(?:, ?\d{{1,4}}){{1,9}})\] ?[:=] ?\[(?P<values>{NUMBER}(?:, ?{NUMBER}){{1,9}})\](?P<unit> ?%)?"
+)
+"""A score at several ranks as two lists: ``hits@[1, 10] = [50.5, 75.25]%``."""
+_RIGHT = LazyRegex(
+    r"(?i)^(\W{0,8})(?:(?:the )?num(?:ber)? ?(?:of )?)?correct(?:ly)?(?: [a-z]{4,12})? ?[:=]\s{0,8}(\d{1,9}) ?/ ?(\d{1,9})(?: ?=? ?\(?(\d{1,3}(?:\.\d{1,20})?) ?%\)?)?\s{0,4}$"
+)
+"""How many answers were right, of how many: ``# correct: 50/80 = 62.5%``."""
 _ODD = LazyRegex(
-    r"(?:is|was|are) {0,2}[:=]|\d,? (?:and|with) |ub[- ]?[a-z]{4,9} {1,3}\d|nner[- ]?[a-z]{4,9} {1,3}\d|\w\.(?:item|mean|avg|get_avg|sum|val|data|det)|>>|(?:unning|oving|olling) (?:mean|av)|(?:oss|OSS|ost) (?:of|for|on) [a-zA-Z]|decreased|(?:oss|OSS) \d{1,9} ?:"
+    r"[cC]orrect[a-z ]{0,16} ?[:=]\s{0,8}\d|@\[\d|(?:in|of|per|over) (?:this |the )?epoch ?[:=]|episode of length|[\]s] ?\{[A-Za-z][\w/.@-]{0,60} [-\dnNiI]|grad-norm quartiles|(?:is|was|are) {0,2}[:=]|\d,? (?:and|with) |ub[- ]?[a-z]{4,9} {1,3}\d|nner[- ]?[a-z]{4,9} {1,3}\d|\w\.(?:item|mean|avg|get_avg|sum|val|data|det)|>>|(?:unning|oving|olling) (?:mean|av)|(?:oss|OSS|ost) (?:of|for|on) [a-zA-Z]|decreased|(?:oss|OSS) \d{1,9} ?:"
 )
 """What one of these holds; all other lines are left as they are at the cost of this one search."""
 
@@ -64,11 +90,29 @@ def plain_sentences(text: str) -> str:
     ('Total loss: 0.5', 'Loss of precision: see 0.5')
     >>> plain_sentences("Validation loss decreased (0.75 --> 0.5).  Saving model ...")
     'saved, Validation loss: 0.5).  Saving model ...'
+    >>> plain_sentences("[E 3 | it 50] loss {total NAN, match/0 0.25}"), plain_sentences("avg loss in epoch = nan")
+    ('[E 3 | it 50] loss total: NAN, match_0: 0.25', 'avg loss: nan')
+    >>> plain_sentences("Train episode of length 9 with return 2.5."), plain_sentences("hits@[1, 10] = [0.5, 9.5]%, mr = 6")
+    ('Train episode return: 2.5.', 'hits@1: 0.5%, hits@10: 9.5%, mr = 6')
+    >>> plain_sentences("Clipping_scale=2.0, grad-norm quartiles 1 2 3 4 5, threshold=1.5")
+    'grad_norm: 3, grad_norm_min: 1, grad_norm_max: 5'
+    >>> plain_sentences("# correct:\t50/80 = 62.5%"), plain_sentences("Correct predictions: 50 / 80"), plain_sentences("correct: 3")
+    ('# accuracy: 50/80 (62.5%)', 'accuracy: 50/80', 'correct: 3')
     >>> plain_sentences("Loss 30: 0.5"), plain_sentences("Loss 2: 0.5")
     ('step 30, Loss: 0.5', 'Loss 2: 0.5')
     """
     if _ODD.search(text) is None:
         return text
+    if braced := _BRACED.search(text):
+        pairs = _INDEX.sub("_", _PAIR.sub(r"\1: ", braced["pairs"])).rstrip("}")
+        return f"{text[: braced.start()]} {pairs}"
+    if norms := _QUARTILES.search(text):
+        return (
+            f"grad_norm: {norms['middle']}, grad_norm_min: {norms['least']}, grad_norm_max: {norms['most']}"
+        )
+    if right := _RIGHT.match(text):
+        return f"{right[1]}accuracy: {right[2]}/{right[3]}" + (f" ({right[4]}%)" if right[4] else "")
+    text = _RANKED.sub(_by_rank, _OF_LENGTH.sub(r"episode \1: ", _OF_EPOCH.sub(r"\1: ", text)))
     text = _TWO_SIGNS.sub(": ", _METHOD.sub("", text))
     if row := _WITHIN_GLOBAL.match(text):
         return f"{row['when']} {row['at']}, {row['name']}: {text[row.end() :]}"
@@ -78,3 +122,13 @@ def plain_sentences(text: str) -> str:
     text = _EPISODE.sub(r"| episode \g<name>: \g<value>, \g<mean> mean \g<name>: ", text)
     text = _STOPPER.sub(r"saved, \g<name>: ", _OF_WHAT.sub(r"\1: ", text))
     return _NUMBERED_LOSS.sub(r"step \2, \1: ", text)
+
+
+def _by_rank(match: re.Match[str]) -> str:
+    """Each rank with its value; two lists of another length stay what they are."""
+    ranks, values = match["at"].split(","), match["values"].split(",")
+    if len(ranks) != len(values):
+        return match[0]
+    unit = (match["unit"] or "").strip()
+    pairs = zip(ranks, values, strict=True)
+    return ", ".join(f"{match['name']}@{rank.strip()}: {value.strip()}{unit}" for rank, value in pairs)

@@ -113,7 +113,7 @@ class UnnamedColumns:
         if not self._rows:
             self._tell_alone(log)
         first = [values[0] for _, values, _ in self._rows]
-        ends_broken = len(first) >= MIN_BROKEN and not np.isfinite(first[-MIN_BROKEN:]).any()
+        ends_broken = len(first) >= MIN_BROKEN and not np.isfinite(first[-1:]).any()
         named = (self._name or log.measures) if first and len(self._rows[0][1]) == 1 else ""
         least = MIN_NAMED if named else MIN_COUNTED if self._counted else MIN_ROWS
         enough = len(first) >= least or ends_broken
