@@ -81,3 +81,21 @@ def test_quartiles_of_the_norms_since_the_last_row_are_the_gradient_norm():
     row = "[optim.py:60] Clipping_scale=2.0, grad-norm quartiles 0.01 0.02 {v} 0.5 1.5, threshold=0.5\nepoch {n} batch {n}0 loss 0.5\n"
     run = read_text(lines(row, (0.5, 0.25, 0.125, 0.5)))
     assert [value for _, value in points(run, "grad_norm")][-3:] == [0.25, 0.125, 0.5]
+
+
+def test_a_table_of_a_notebook_below_other_lines_keeps_the_names_of_its_rewards():
+    head = "Step\tTraining Loss\treward\tkl\trewards / format_reward\trewards / math_reward"
+    rows = lines("{n}\t{v}\t0.5\t0.01\t0.25\t0.125", (0.5, 0.25, 0.125, 0.5))
+    run = read_text(f"Num GPUs used = 1\n\n{head}\n{rows}")
+
+    assert points(run, "loss") == [(1, 0.5), (2, 0.25), (3, 0.125), (4, 0.5)]
+    assert points(run, "rewards/math_reward")[0] == (1, 0.125)
+
+
+def test_rows_of_megatrons_kin_without_colons_are_read():
+    row = " iteration  {n}0/ 90 | elapsed time per iteration (ms): 830.5 | learning rate 1.5E-05 | total loss {v}E+00 | loss scale 64.0 |speed 70.02 samples\n"
+    held_out = " validation loss at iteration 30 | loss: 1.5E+00 | PPL: 4.5E+00 acc 6.5E-01 | \n"
+    run = read_text(lines(row) + held_out)
+
+    assert points(run, "loss") == [(10, 0.5), (20, 0.25), (30, 0.125)]
+    assert points(run, "eval_loss") == [(30, 1.5)]

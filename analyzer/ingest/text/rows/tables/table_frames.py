@@ -42,15 +42,23 @@ _UNIT = LazyRegex(r"(?:\[[a-z:/]{1,8}|:[a-z]{1,4})\]$")
 _BETWEEN_VALUES = LazyRegex(r"(?<=\d|%)\s?/\s?(?=-?\d{1,9}\.\d)")
 
 
+_GROUPS = frozenset({"rewards", "logps", "logits", "completions", "sampling", "clip_ratio"})
+"""What TRL's notebooks show as ``rewards / chosen`` is one name."""
+
+
 def names_in(cell: str) -> list[str]:
     """The name in a cell of a head, without signs and units; two, where one cell heads two columns.
 
     >>> names_in("Val Loss"), names_in("min&max std"), names_in("valid_loss/acc"), names_in("mse_t / mse_v"), names_in("train/loss")
     (['val_loss'], ['min_std', 'max_std'], ['valid_loss', 'valid_acc'], ['mse_t', 'mse_v'], ['train/loss'])
+    >>> names_in("rewards / format_reward")
+    ['rewards/format_reward']
     """
     name = _UNIT.sub("", in_english(cell).strip().lower()).replace("step (% done)", "step")
     name = name.removesuffix(" (time)") if name.startswith("eta") else name.replace(" (time)", " time")
     first, _, last = (part.strip() for part in name.partition("/"))
+    if last and first in _GROUPS:
+        return [f"{first}/{last}".replace(" ", "_")]
     measured = all(part and (read_name(part).quantity or is_score(part)) for part in (first, last))
     if measured or (" / " in name and first[:-1] == last[:-1] and first.isidentifier()):
         of, _, _ = first.rpartition("_")

@@ -16,9 +16,9 @@ from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
 _HEAD = LazyRegex(r"\biteration\s{1,12}(\d{1,12})/\s{0,12}(\d{1,12}) \|")
-_FIELD = LazyRegex(rf"\|\s{{0,4}}([A-Za-z][\w ()/.-]{{1,60}}?):\s{{1,16}}({NUMBER})(?=\s)")
+_FIELD = LazyRegex(rf"\|\s{{0,4}}([A-Za-z][\w ()/.-]{{1,60}}?):?\s{{1,16}}({NUMBER})(?=\s)")
 _VALIDATION = LazyRegex(
-    rf"validation loss at (?:iteration\s{{1,12}}(?P<step>\d{{1,12}})|[^|]{{1,60}}) \|.{{0,200}}?(?:lm[ _]loss value|lm_loss_value): (?P<loss>{NUMBER})"
+    rf"validation loss at (?:iteration\s{{1,12}}(?P<step>\d{{1,12}})|[^|]{{1,60}}) \|.{{0,200}}?(?:lm[ _]loss value|lm_loss_value|(?<=\| )loss): (?P<loss>{NUMBER})"
 )
 
 _SKIPPED = "number of skipped iterations"
