@@ -114,6 +114,7 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
                 or _of_stream(speaker)
                 or _of_weights(speaker)
                 or complaint(kind, message, speaker.fields.get("phase"))
+                or _of_tracker(speaker)
             )
             out.put("complaint", "setting" if keys else word, [speaker.ref])
             out.put("misfits_configuration", keys, [speaker.ref])
@@ -259,6 +260,12 @@ def _of_weights(event: Event) -> str | None:
     place = str(event.fields.get("raised_in", ""))
     refused = event.fields.get("phase") == "loading" and place.endswith("nn/modules/module.py")
     return "checkpoint" if refused else None
+
+
+def _of_tracker(event: Event) -> str | None:
+    """A tracker whose server gave an answer that its client does not take, whatever its words."""
+    asked = says("client_file").search(str(event.fields.get("raised_in", ""))) is not None
+    return "tracker" if asked and event.fields.get("phase") == "tracking" else None
 
 
 def _of_stream(event: Event) -> str | None:
