@@ -42,7 +42,8 @@ def _rows(run: Run) -> object:
 def _scored(run: Run) -> object:
     """Whether something is logged that tells how good answers are, or answers themselves are shown."""
     return run.events.of("empty_prediction") or any(
-        read_score(name).better or "snr" in name or "sdr" in name for name in run.metrics.names
+        read_score(name).better or any(part in name for part in ("snr", "sdr", "mape", "mase"))
+        for name in run.metrics.names
     )
 
 

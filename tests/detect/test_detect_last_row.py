@@ -121,6 +121,7 @@ def test_a_class_whose_column_stays_at_zero_beside_one_that_is_found(step, colum
     [
         ({"loss": 9.5, "accuracy": NAN}, True),
         ({"val_psnr": NAN}, True),
+        ({"loss": 0.5, "eval_loss": 0.4, "smape": NAN}, True),
         ({"loss": NAN, "accuracy": NAN}, None),  # the loss says more
         ({"loss": 9.5, "accuracy": 0.5}, False),
         ({"loss": 9.5}, None),

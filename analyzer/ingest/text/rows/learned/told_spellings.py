@@ -65,12 +65,14 @@ _RANKED = LazyRegex(
     rf"(?i)\b(?P<name>hits?|recall|ndcg|precision|map|mrr|acc|top)@\[(?P<at>\d{{1,4}}(?:, ?\d{{1,4}}){{1,9}})\] ?[:=] ?\[(?P<values>{NUMBER}(?:, ?{NUMBER}){{1,9}})\](?P<unit> ?%)?"
 )
 """A score at several ranks as two lists: ``hits@[1, 10] = [50.5, 75.25]%``."""
+_OF_SHARE = LazyRegex(r"(?<=[a-z]) \(\d{1,3} ?(?:prc|pct|perc(?:ent(?:ile)?)?|th percentile|%)\)(?= ?[:=])")
+"""Of which percentile a value is, before the sign: ``Training loss (50 prc): 0.5``."""
 _RIGHT = LazyRegex(
     r"(?i)^(\W{0,8})(?:(?:the )?num(?:ber)? ?(?:of )?)?correct(?:ly)?(?: [a-z]{4,12})? ?[:=]\s{0,8}(\d{1,9}) ?/ ?(\d{1,9})(?: ?=? ?\(?(\d{1,3}(?:\.\d{1,20})?) ?%\)?)?\s{0,4}$"
 )
 """How many answers were right, of how many: ``# correct: 50/80 = 62.5%``."""
 _ODD = LazyRegex(
-    r"[cC]orrect[a-z ]{0,16} ?[:=]\s{0,8}\d|@\[\d|(?:in|of|per|over) (?:this |the )?epoch ?[:=]|episode of length|[\]s] ?\{[A-Za-z][\w/.@-]{0,60} [-\dnNiI]|grad-norm quartiles|(?:is|was|are) {0,2}[:=]|\d,? (?:and|with) |ub[- ]?[a-z]{4,9} {1,3}\d|nner[- ]?[a-z]{4,9} {1,3}\d|\w\.(?:item|mean|avg|get_avg|sum|val|data|det)|>>|(?:unning|oving|olling) (?:mean|av)|(?:oss|OSS|ost) (?:of|for|on) [a-zA-Z]|decreased|(?:oss|OSS) \d{1,9} ?:"
+    r"\d ?(?:prc|pct|perc[a-z]{0,6}|th percentile|%)\) ?[:=]|[cC]orrect[a-z ]{0,16} ?[:=]\s{0,8}\d|@\[\d|(?:in|of|per|over) (?:this |the )?epoch ?[:=]|episode of length|[\]s] ?\{[A-Za-z][\w/.@-]{0,60} [-\dnNiI]|grad-norm quartiles|(?:is|was|are) {0,2}[:=]|\d,? (?:and|with) |ub[- ]?[a-z]{4,9} {1,3}\d|nner[- ]?[a-z]{4,9} {1,3}\d|\w\.(?:item|mean|avg|get_avg|sum|val|data|det)|>>|(?:unning|oving|olling) (?:mean|av)|(?:oss|OSS|ost) (?:of|for|on) [a-zA-Z]|decreased|(?:oss|OSS) \d{1,9} ?:"
 )
 """What one of these holds; all other lines are left as they are at the cost of this one search."""
 
@@ -96,8 +98,8 @@ def plain_sentences(text: str) -> str:
     ('Train episode return: 2.5.', 'hits@1: 0.5%, hits@10: 9.5%, mr = 6')
     >>> plain_sentences("Clipping_scale=2.0, grad-norm quartiles 1 2 3 4 5, threshold=1.5")
     'grad_norm: 3, grad_norm_min: 1, grad_norm_max: 5'
-    >>> plain_sentences("# correct:\t50/80 = 62.5%"), plain_sentences("Correct predictions: 50 / 80"), plain_sentences("correct: 3")
-    ('# accuracy: 50/80 (62.5%)', 'accuracy: 50/80', 'correct: 3')
+    >>> plain_sentences("# correct:\t50/80 = 62.5%"), plain_sentences("Correct predictions: 50 / 80"), plain_sentences("Test loss (50 prc): 0.5")
+    ('# accuracy: 50/80 (62.5%)', 'accuracy: 50/80', 'Test loss: 0.5')
     >>> plain_sentences("Loss 30: 0.5"), plain_sentences("Loss 2: 0.5")
     ('step 30, Loss: 0.5', 'Loss 2: 0.5')
     """
@@ -113,7 +115,7 @@ def plain_sentences(text: str) -> str:
     if right := _RIGHT.match(text):
         return f"{right[1]}accuracy: {right[2]}/{right[3]}" + (f" ({right[4]}%)" if right[4] else "")
     text = _RANKED.sub(_by_rank, _OF_LENGTH.sub(r"episode \1: ", _OF_EPOCH.sub(r"\1: ", text)))
-    text = _TWO_SIGNS.sub(": ", _METHOD.sub("", text))
+    text = _TWO_SIGNS.sub(": ", _METHOD.sub("", _OF_SHARE.sub("", text)))
     if row := _WITHIN_GLOBAL.match(text):
         return f"{row['when']} {row['at']}, {row['name']}: {text[row.end() :]}"
     if (row := _WITHIN.match(text)) and row["inner"]:
