@@ -68,8 +68,14 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # glog and torch: [E1003 18:37:01.832146912 File.cpp:607] message (no year, so no time)
     ("[", r"\[[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} (?P<logger>[\w./-]{1,120}:\d{1,6})\] ?"),
     ("[", r"\[titan\] "),
-    ("[", rf"\[{_LEVEL}\]:? {{0,2}}(?=\S)"),
-    ("[", rf"\[{_DATE}\]\s?{_MESSAGE}"),
+    ("[", rf"\[{_LEVEL}\]:?[ \t]{{0,2}}(?=\S)"),
+    # semseg, BertSum: [2026-01-01 00:00:00,000 INFO train.py line 356 31012] message
+    ("[", rf"\[{_DATE} {_LEVEL}(?: (?P<logger>[\w./-]{{1,80}})(?: line \d{{1,6}})?(?: \d{{1,9}})?)?\] ?"),
+    # PaddleDetection, whose date has no year: [01/01 00:00:00] ppdet.engine INFO: message
+    ("[", rf"\[\d\d/\d\d \d\d:\d\d:\d\d\] (?P<logger>[\w.]{{1,80}}) {_LEVEL}: "),
+    # the name of a thread: [MainThread] INFO name.of.logger - message
+    ("[", rf"\[[\w-]{{1,40}}\] {_LEVEL} {{1,2}}(?P<logger>[\w.$]{{1,80}}) - "),
+    ("[", rf"\[{_DATE}\](?: [-|] (?=\S)|\s?{_MESSAGE})"),
     (" ", rf" \[{_DATE}\] (?=iteration )"),  # Megatron
     ("EWIF", r"[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} +\d{1,20} (?P<logger>[\w./-]{1,160}:\d{1,6})\] ?"),
     # Kaldi: LOG (nnet3-train[5.5.0]:Print():nnet-training.cc:325) message
@@ -86,7 +92,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("0123456789", rf"{_DATE} - (?P<logger>[\w.]{{1,80}}) - {_LEVEL} - "),
     ("0123456789", rf"{_DATE} — (?P<logger>[\w.]{{1,80}}) — {_LEVEL} — "),
     # the place of the call: date - train.py[line:103] - INFO: message, date - src/train.py:103 - INFO - message
-    ("0123456789", rf"{_DATE} - (?P<logger>[\w./\\-]{{1,120}}(?:\[line:\d{{1,6}}\]|:\d{{1,6}})) - {_LEVEL}(?: -|:)\s{{1,4}}"),
+    ("0123456789", rf"{_DATE}(?: -)? (?P<logger>[\w./\\][\w./\\-]{{0,119}}(?:\[line:\d{{1,6}}\]|:\d{{1,6}})?)(?: -)? {_LEVEL}(?: -|:)\s{{1,4}}"),
     ("0123456789", rf"{_DATE} - {_LEVEL} - (?P<logger>[\w.<>]{{1,80}}) -\s{{1,4}}"),
     # date - train.py[line:12] - INFO: message; a logger may be named like a file
     ("0123456789", rf"{_DATE} - (?P<logger>[^\s\[\]]{{1,200}}(?:\[line:\d{{1,6}}\])?) - {_LEVEL}(?::| -) ?"),
@@ -97,6 +103,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("0123456789", r"\d{1,7}(?:\.\d{1,3})?s\t\d{1,8}\t"),  # Kaggle: seconds, sequence number
     # srun --label; darknet and CatBoost begin their rows with the number of the batch in the same way
     ("0123456789 ", r" {0,5}(?P<rank>\d{1,5}): (?!\S{1,20}, \S{1,20} avg|\s{0,8}learn\b)(?=.)"),
+    ("(", r"\(Elapsed: \d[\d:.]{3,12}\) (?=\S)"),  # how long it runs, behind the time
     ("(", rf"\((?P<logger>[\w.]{{1,80}}:\d{{1,6}})\) {_LEVEL}: "),  # ESPnet: (asr_train:292) INFO: message
     # the place of the call behind a date in words: Sat, 03 Nov 2018 16:39:48 train.py[line:227] INFO message
     ("MTWFS", rf"[A-Z][a-z]{{2}}, \d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} \d\d:\d\d:\d\d (?P<logger>[\w./-]{{1,120}}\[line:\d{{1,6}}\]) {_LEVEL}:? "),
@@ -109,7 +116,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("P", rf"P\d{{1,9}} {_LEVEL} (?=\S)"),  # logging with P%(process)d
     # XLM and what was made of it: INFO - 06/24/20 23:34:05 - 0:00:46 - message
     ("DEINWCF", rf"{_LEVEL} - {_DATE} - (?:\d{{1,4}} days?, )?\d{{1,3}}:\d\d:\d\d - "),
-    ("DEINWCF", rf"{_LEVEL}[ :]\s{{0,8}}(?=\S)"),
+    ("DEINWCF", rf"{_LEVEL}(?: : ?|[ :]\s{{0,8}})(?=\S)"),
     # docker compose: service, number, bar
     ("", r"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-z][\w.]{0,40}-\d{1,4}) {1,20}\| (?=.)"),
     ("", rf"(?P<host>(?:node|host|dgx|hgx|nid|cn|gn|compute|worker|server|master|slave|instance)[a-zA-Z0-9.]{{0,40}}\d): {_MESSAGE}"),  # pdsh, clush

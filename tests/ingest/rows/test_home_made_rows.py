@@ -118,7 +118,7 @@ def test_a_part_of_the_loss_keeps_the_word_that_says_which():
         f"Epoch: [{n}][9/9]\tCluster Loss {2 / n:.4f}\tRead mse loss {n / 8:.4f}\n" for n in range(1, 9)
     )
 
-    assert "mse_loss" in read_text(text).metrics.names
+    assert "read_mse_loss" in read_text(text).metrics.names
 
 
 def test_error_rates_between_words_that_only_say_how_they_were_averaged():

@@ -128,3 +128,100 @@ def test_tuples_of_julia_hold_several_values_under_one_symbol():
     run = read_text(blocks("(:epoch, {n}, :trn, ({v}, 0.75), :tst, (0.5, 0.625))" + "\n"))
 
     assert [value for _, value in points(run, "trn_1")] == list(VALUES)
+
+
+FALLING = (2.5, 1.5, 0.5)
+
+
+def lines(form, values=FALLING):
+    return "".join(form.format(n=n, v=v) + "\n" for n, v in enumerate(values, 1))
+
+
+def values_of(text, name):
+    return [value for _, value in points(read_text(text), name)]
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "steps"),
+    [
+        ("2026-01-01 00:00:0{n},125 fit.py[line:33] DEBUG: Train step_{n}0: loss : {v},loss xy : 9.5", "loss", [10, 20, 30]),
+        ("Epoch: [1][{n}/9]\tEach Item Total Time 0.25\tEach Item Read Time 0.125\tTrain Loss {v}\t", "loss", [10, 11, 12]),
+        ("iter {n}\ttrain critic cost\t9.5\ttime\t0.25\tdev critic cost\t{v}", "dev_critic_cost", [1, 2, 3]),
+        ("> epoch [ 1] iter [  {n}/90] train loss[{v}] remaining[0:20:00]", "loss", [1, 2, 3]),
+        ("iter  {n} act 1.5e+04 pre 2.5e+04 delta 1.5e+00 f {v}e+04 |g| 1.5e+05 CG  10", "grad_norm", [1, 2, 3]),
+        ("2026-01-01 00:00:0{n}.125 INFO : T: 01s | E: 0.0/0.1 | B: {n}/60 | L: {v}[-]", "loss", [1, 2, 3]),
+        ("#Iter=  {n}\tTrain={v}\tTest=1.25", "train", [1, 2, 3]),
+        ("[2026-01-01T00:00:0{n}] T = {n}00 / 900 | Avg. reward: {v} | Avg. Q: -0.5", "reward_mean", [100, 200, 300]),
+        ("Iter 000{n} | Time 2.5(2.0) | Bit/dim {v}(9.5) | Steps 215(212.25) | Grad Norm 21.5(20.5)", "bit/dim", [1, 2, 3]),
+        ("[INFO] num-trees:{n} train-loss:{v} valid-loss:0.75", "loss", [1, 2, 3]),
+    ],
+)  # fmt: skip
+def test_rows_stand_where_they_say_under_the_names_that_they_have(form, name, steps):
+    run = read_text(lines(form))
+
+    assert [step for step, _ in points(run, name)] == steps
+    if "f {v}" not in form:
+        assert [value for _, value in points(run, name)] == list(FALLING)
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("[{n}] time 14.5 lr 0.001 3d_train {v} 3d_eval 70.5", "train_3d"),
+        ("Eval: 16_h1={v}, 32_h1=0.75\n[{n}] time=9.5, avg_loss=0.75", "val_h1_16"),
+        ("step {n} loss: 0.5\nValidation (clean) EPE: {v}, 1px: 0.75", "validation_clean_epe"),
+        ("step {n} loss: 0.5\nValidation metric (iou): {v}", "validation_iou"),
+        ("Epoch [{n}/9] Test Accuracy on the 900 test images: A {v} % B 84.5 %", "test_accuracy_a"),
+        ("Epoch {n}: loss 0.5\nEpoch {n}: Val inference rmsd_lt2 {v} rmsd_lt5 9.5", "val_rmsd_lt2"),
+        ("INFO Epoch {n} CV info cv_loss {v} cv_acc 32.5", "eval_loss"),
+        ("[Epoch 3 90/900][Iteration {n}0] m_0 Top1Accuracy is Accuracy(correct: 9, count: 12, accuracy: {v})", "eval_accuracy"),
+        ("[2026-01-01 00:00:0{n},125 INFO fit.py line 356 31012] Train loss: 9.5\n[2026-01-01 00:00:0{n},125 INFO fit.py line 356 31012] Val result: mIoU/mAcc {v}/0.75.", "val_miou"),
+        ("steps {n}00, episodic_return_test {v}(3.75)", "episodic_return_test"),
+        ("(epoch) {n} (batch) 20 (loss) {v}", "loss"),
+        ("***** Iteration #{n} *****\nLoss: 9.5\nError norm: {v}", "error_norm"),
+        ("Iteration {n}\ntraining/train_loss_mean: 0.75\nevaluation/target_900_return_mean: {v}", "evaluation/target_900_return_mean"),
+        ("Step {n}00:    loss 0.5\n    {v} examples per second", "samples_per_second"),
+        ("  [  {n}] obj=   19.5 act=81 err= {v}%/13.5% time=0.25s/0.5s", "err"),
+    ],
+)  # fmt: skip
+def test_what_an_evaluation_or_a_row_tells_is_read_whatever_stands_between(form, name):
+    found = values_of(lines(form), name)
+
+    assert found in (list(FALLING), [pytest.approx(value / 100) for value in FALLING])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        lines("wrote\tshard 0{n}\tof size 9"),  # a number that belongs to a word, and a count
+        lines("copied epoch_{n}: done"),
+        lines("T = 300 K in cell {n}"),
+        lines("Global rounds: {n}00"),
+        lines("see issue (a/b/c): {n}/2"),
+        lines("moved 16_tiles to node {n}"),
+        lines("num-trees is {n} of 9"),
+    ],
+)
+def test_lines_that_look_alike_tell_nothing(text):
+    assert not len(read_text(text).metrics)
+
+
+def test_how_many_images_were_tested_is_no_accuracy():
+    run = read_text(lines("Epoch [{n}/9] Test Accuracy on the 9000 test images: A {v} % B 84.5 %"))
+
+    assert 9000.0 not in {float(value) for value in run.metrics.value}
+
+
+def test_a_round_that_is_numbered_in_words_heads_its_rows_and_how_many_there_are_does_not():
+    text = "Global rounds: 900\n" + lines("-----Round number: {n}-----\nAveraged Train Loss: {v}")
+
+    assert points(read_text(text), "loss") == [(1, 2.5), (2, 1.5), (3, 0.5)]
+
+
+def test_rows_below_a_heading_behind_the_name_of_a_thread():
+    ahead = "2026-01-01 00:00:00,125 [MainThread] INFO Trainer - "
+    text = lines(
+        f"{ahead}Training iteration [{{n}}00/900]. Epoch [0/9]\n{ahead}Training stats. Loss: {{v}}. Evaluation score: 0.5"
+    )
+
+    assert points(read_text(text), "loss") == [(100, 2.5), (200, 1.5), (300, 0.5)]

@@ -88,7 +88,7 @@ def _is_extreme(words: list[str]) -> bool:
     )
 
 
-_OF_TARGET = LazyRegex(r"^target[_/](?=\w)")
+_OF_TARGET = LazyRegex(r"(?:^|(?<=/))target[_/](?=\w)")
 """A network, or an output, that is called the target: what stands behind is measured of it."""
 _EXTREMES = word_set("max min")
 

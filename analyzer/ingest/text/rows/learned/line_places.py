@@ -9,14 +9,14 @@ from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, count
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
 
-_AT = rf"(?:/(?:total|max|num)[ _]?\w{{0,12}})?[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|->|[=#\[(]|: ?[\[(=]){{0,2}}\s{{0,3}}[\"'#]?(?:{INT}\s?-\s{{0,4}})?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|%|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}])"
+_AT = rf"(?:/(?:total|max|num)[ _]?\w{{0,12}})?[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|->|[=#\[(]|: ?[\[(=]){{0,2}}\s{{0,3}}[\"'#]?(?:{INT}\s?-\s{{0,4}})?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|%|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}]|\({FLOAT}\))"
 _BEFORE = rf"(?:^|(?<=[\s\[\](|,{{;:\"'.<>/@{TIME}])|(?<=---|===|\*\*\*|###))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
 _STEP = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>(?:completed |(?:global|local|current|learner|actor)[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
     rf"(?:total[ _](?:env[ _])?(?:time)?steps|time[ _]?steps?|steps?|iter(?:ation)?s?|it(?:e|r)?|n(?:um)?_updates|num_timesteps|n?updates?|up|(?<=global_)t|t_env|i(?= ?[=:] ?{INT} ?/)))(?:\.| at| n[or]\.?|(?<!s)_(?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
 )
 _BATCH = LazyRegex(
-    rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|gen|generations?|sweeps?|pass(?= {{1,2}}{INT})|cycles?|snapshots?)(?:[ _](?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
+    rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|gen|generations?|sweeps?|pass(?= {{1,2}}{INT})|cycles?|snapshots?)(?:[ _](?:idx|index|number|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
 )
 _AMOUNTS = LazyRegex(r"(?i)\b(?:train|val|valid|test)\w{0,7} (?:steps|iters|iterations)\b")
 _EPOCH = LazyRegex(
@@ -46,7 +46,7 @@ _BRACKETS = LazyRegex(
 _NUMBERED = LazyRegex(rf"\[{INT}\]:?\s{{1,3}}(?P<word>[A-Za-z]\w{{0,30}})")
 _LEADING = LazyRegex(
     rf"^(?:(?:\s{{0,3}}[{INT}{FLOAT}]% )?\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)(?= {{0,3}}\S)|(?:\[[A-Za-z][\w-]{{0,20}}\] )?(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| = [{INT}{FLOAT}]%| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
-    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} {{1,2}})?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|\u2502 {{1,4}}[itknjs] = (?P<step13>{INT})$|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|>(?P<step12>{INT}),(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
+    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} {{1,2}})?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|T ?[=:] ?(?P<step14>{INT}) ?/ ?(?P<total14>{INT})(?= ?[,;|])|\u2502 {{1,4}}[itknjs] = (?P<step13>{INT})$|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|>(?P<step12>{INT}),(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
 )
 _RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from analyzer.ingest.text.rows.odd_pairs import NUMBER, signed_pairs
 from analyzer.lazy_regex import LazyRegex
 
-NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
 _FORTRAN = r"-?\d{1,3}\.\d{1,12}[DE][-+]\d{1,3}|NaN"
 _ITERATE = LazyRegex(
     rf"^At iterate {{1,8}}(\d{{1,9}}) {{1,8}}f= {{1,4}}({_FORTRAN}) {{1,8}}\|proj g\|= {{1,4}}({_FORTRAN})\s{{0,4}}$"
@@ -91,6 +91,7 @@ def plain_pairs(text: str) -> str:
     >>> plain_pairs("Cost on training data: 2.5"), plain_pairs("Total T: 900 Episode Num: 3 Episode T: 90 Reward: 2.5")
     ('training Cost: 2.5', 'step 900 Reward: 2.5')
     """
+    text = signed_pairs(text)
     if _ODD.search(text) is None:
         return text
     if step := _ITERATE.match(text):

@@ -83,7 +83,7 @@ _NAMES_DATA = LazyRegex(
 _SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?!(?i:pass|epoch|step|iter)\b)(?=[A-Za-z][\w@./-]{{0,20}}(?: -|:)? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
 """How estimators, and loops over ImageNet, sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
 _NO_ROW = LazyRegex(
-    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on |s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 ?%? {0,3}(?:$|[,;|\]])))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class \w{1,60}(?:\(|: {0,3}$)|(?:max|average|total requested|delta) memory :  [\x01\x02] [kmgt]b$)"
+    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on | norm|s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 ?%? {0,3}(?:$|[,;|\]])))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class \w{1,60}(?:\(|: {0,3}$)|(?:max|average|total requested|delta) memory :  [\x01\x02] [kmgt]b$)"
 )
 _BEST_ALONE = LazyRegex(
     rf"(?i)^\W{{0,8}}(?:new )?best[ _][\w ()@/.-]{{2,40}}?(?: so far)? ?[:=]?\s{{0,4}}{FLOAT} ?%?(?:,\s{{1,3}}best[ _][\w()@/.-]{{2,40}} {{0,9}}[:=]\s{{0,4}}{FLOAT} ?%?){{0,8}}(?:[ ,]{{0,2}}\(?(?:at |in |@ ?)?(?:epoch|step)[ :=]{{0,2}}{INT}\)?)?\W{{0,3}}$"
@@ -164,7 +164,7 @@ class Template:
     columns: bool = False
     counted: bool = False  # a word says what its first column counts
     right: bool = False  # the heading may be a share of samples
-    bar: bool = False  # the heading is a progress bar
+    bar: bool = False  # it is a progress bar that tells no quantity
     saves: bool = False  # it tells what was saved, and is a row only where the log has no other
     best: bool = False  # it tells nothing but the best of the rows before it
     program: str = ""  # who prints such rows, empty if many do
@@ -209,6 +209,7 @@ def learn(masked: Masked) -> Template:
         best=best,
         program=(program and program.lastgroup) or "",
     )
+    template.bar = _BAR_ALONE.search(text) is not None and not any(row.told or row.sure for row in rows)
     if saves:
         return template if any(row.sure and (row.place or row.held_out) for row in rows) else NOTHING
     if not rows:
@@ -226,7 +227,6 @@ def learn(masked: Masked) -> Template:
             template.heading = place
             template.evaluates = _HELD_OUT.search(text) is not None
             template.trains = not template.evaluates and _TRAINING.search(text) is not None
-            template.bar = _BAR_ALONE.search(text) is not None
         template.right = right
         template.held_out_heading = is_held_out_heading(text)
     return template
@@ -237,9 +237,9 @@ _PROGRAM = LazyRegex(
     rf"|(?P<paddleocr>\bepoch: \[{INT}/{INT}\], (?:global_step|iter): {INT}, .{{0,999}}\bavg_reader_cost: )|(?P<icefall>, batch {INT}, (?:global_batch_idx: {INT}, )?(?:train_)?loss\[loss={FLOAT})|(?P<torchtune>^Step {INT} \| [a-z_/.]{{1,40}}:)"
 )
 """Programs whose rows need no form, by what only they print."""
-_BAR_ALONE = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[")
+_BAR_ALONE = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[|^{INT}/{INT} \|")
 _BATCHES_SET = LazyRegex(rf"(?i)^\W{{0,8}}batch(?:es)?\s{{0,3}}=\s{{0,3}}{INT}\W{{0,4}}$")  # how many, not which  # fmt: skip
-_MANY = LazyRegex(r"(?i)\b(?:steps|iters|iterations|updates|batches|number of|num|total|max|warmup)\b")
+_MANY = LazyRegex(r"(?i)\b(?:steps|iters|iterations|updates|batches|rounds|number of|num|total|max|warmup)\b")
 _EVALUATES = LazyRegex(r"(?i)^\W{0,8}(?:eval(?:uat\w{1,3})?|valid\w{0,5}|test(?:ing)?)\b")
 _OF_EVALUATOR = LazyRegex(
     rf"(?i)\bevaluat(?:ing|ion)\b.{{0,160}} (?:in|after) epoch {INT}(?: after {INT} steps)?:$"

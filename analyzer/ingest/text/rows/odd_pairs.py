@@ -1,0 +1,166 @@
+"""Names and numbers that stand together as no sign says: in cells between tabs, in brackets of their own, behind a count of samples.
+
+Epoch: [1][0/90]<tab>Time 0.25<tab>Train Loss 2.5        iter 9<tab>train disc cost<tab>2.5<tab>dev disc cost<tab>0.5
+(epoch) 1 (batch) 20 (loss) 2.5                          Accuracy on the 900 test images: A 83.5 % B 84.5 %
+"""
+
+from __future__ import annotations
+
+import re
+
+from analyzer.lazy_regex import LazyRegex
+
+NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
+_DECIMAL = r"(?:-?\d{1,12}\.\d{1,20}(?:[eE][-+]?\d{1,3})?|nan|inf)"
+
+_ODD = LazyRegex(
+    r"\t[A-Za-z][\w .]{0,40}[ \t](?:-?\d|nan)|_(?:(?<=[pnrh]_)\d{1,9}: [a-z]|(?:(?<=[ ,]\d[dD]_)|(?<=[ ,]\d_)|(?<=[ ,]\d\d_))[A-Za-z]|test -?\d|\w{1,30} {1,3}\d{1,12}\.\d{1,20}\s{0,4}$)"
+    r"|\[(?<=[a-z]\[)(?:-?\d{1,12}\.\d{1,20}|nan)\] |\|(?:(?<=\|g\|) {1,2}\d| L: )|\((?:(?<=metric \()\w|correct: \d|\w{1,3}/\w|(?<=ion \()[a-z]|(?<=est \()[a-z]|(?<=mAP\()0?\.\d)|^\([a-z]|%/\d"
+    r"|^#[Ii]ter|-trees:\d|s: (?:(?<=images: )|(?<=amples: ))[A-Z]| (?:/ (?:sec|iter)|per sec)"
+)
+"""What one of these holds; all other lines are left as they are at the cost of this one search."""
+
+_STEP_AHEAD = LazyRegex(
+    r"^((?:[Tt]rain(?:ing)?|[Vv]al(?:id(?:ation)?)?|[Tt]est) )?(step|iter|iteration|epoch|batch)_(\d{1,9}): (?=[a-z][\w ]{0,30}[=:])"
+)
+"""A counter that an underscore joins to its number, ahead of a row: ``Train step_20: loss : 2.5``."""
+_DIGIT_AHEAD = LazyRegex(rf"(?<=[ ,])(\d{{1,2}}[dD]?)_([A-Za-z]\w{{0,30}})(?= ?[=:] ?{NUMBER}| {_DECIMAL})")
+"""A name that begins with a digit: ``3d_train 88.5``, ``16_h1=0.5``."""
+_CELL = LazyRegex(rf"(?<=\t)([A-Za-z][\w .@-]{{1,40}}?)(\t| {{1,3}})({NUMBER}%?)(?=\s{{0,4}}(?:\t|$))")
+"""A name and its number in a cell between tabs, or in two: the name may have several words."""
+_SNAKES = LazyRegex(
+    rf"(?<=[ :])(?:[A-Za-z][a-z0-9]{{0,30}}_\w{{1,30}} {{1,3}}{_DECIMAL},? {{0,3}}){{2,12}}\s{{0,4}}$"
+)
+"""Names of variables and decimals in turn, to the end of a row: ``Val inference rmsd_lt2 10.5 rmsd_lt5 22.5``."""
+_SNAKE = LazyRegex(rf"([A-Za-z]\w{{1,60}}) {{1,3}}({_DECIMAL}),?")
+_IN_BRACKET = LazyRegex(
+    rf"(?i)\b((?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|dev) )?(?:loss|acc(?:uracy)?|ppl|cost|error))\[({_DECIMAL})\](?= )"
+)
+"""A known quantity alone in brackets, between others that are none: ``iter [ 3/90] train loss[2.5] remaining[0:20:00]``."""
+_NEWTON = LazyRegex(
+    rf"^(iter {{1,4}}\d{{1,6}}) act ({NUMBER}) pre ({NUMBER}) delta ({NUMBER}) f ({NUMBER}) \|g\| ({NUMBER}) CG {{1,4}}(\d{{1,6}})"
+)
+"""A step of LIBLINEAR's trust region Newton: how much the objective fell, how much it was meant to, the radius, the objective."""
+_INITIALS = LazyRegex(
+    rf"^(?:T: \S{{1,12}} \| )?E: \d{{1,6}}(?:\.\d{{1,4}})?/\d{{1,6}}(?:\.\d{{1,4}})? \| B: (\d{{1,9}}/\d{{1,9}}) \| L: ({NUMBER})"
+)
+"""A row of Owl, by the first letters of time, epoch, batch and loss."""
+_SET_ASIDE = LazyRegex(r"^([Vv]alid(?:ation)?|[Tt]est|[Ee]valuation) \(([a-z]\w{0,20})\) (?=[A-Za-z])")
+"""Which part of the data held out it is, in brackets ahead of the names: ``Validation (clean) EPE: 2.5, 1px: 0.75``."""
+_PIXELS = LazyRegex(r"(?<=, )(\d{1,2}px): (?=\d)")
+_METRIC = LazyRegex(rf"^((?:[A-Za-z]\w{{0,15}} )?)metric \(([A-Za-z][\w@-]{{0,20}})\): (?={NUMBER})")
+"""What an evaluation measured, in brackets behind the word for it: ``Validation metric (iou): 0.5``."""
+_KINDS = LazyRegex(
+    rf"([A-Za-z][\w-]{{1,30}}) ?\((\w{{1,3}}(?:/\w{{1,3}}){{1,7}})\) ?[:=] {{0,3}}({NUMBER}(?:/{NUMBER}){{1,7}})(?![\w/])"
+)
+"""Kinds of one score in brackets, before their values: ``ROUGE-F(1/2/l): 42.5/20.5/39.5``."""
+_COUNTED = LazyRegex(
+    rf"\b\w{{3,30}} is \w{{3,30}}\(correct: \d{{1,12}}, count: \d{{1,12}}, accuracy: ({NUMBER})\)"
+)
+"""How BigDL prints what share of held-out samples was right, with what it counted."""
+_NAME_AHEAD = LazyRegex(rf"\(([a-z]\w{{0,20}})\) (?={NUMBER}(?![\w.]))")
+_ALL_AHEAD = LazyRegex(rf"^\([a-z]\w{{0,20}}\) {NUMBER}(?: \([a-z]\w{{0,20}}\) {NUMBER}){{1,11}}\s{{0,4}}$")
+"""Names in brackets, each before its value: ``(epoch) 1 (batch) 20 (loss) 2.5``."""
+_OF_MODELS = LazyRegex(
+    rf"\b(?P<name>(?:(?:[Tt]est|[Vv]al(?:id(?:ation)?)?) )?[Aa]ccuracy) on (?:the )?\d{{2,9}} (?:[a-z]{{3,12}} )?(?:images|samples|examples): (?P<models>(?:[A-Z]\w{{0,20}}:? {{1,2}}{NUMBER} ?%?[, ]{{0,3}}){{2,6}})$"
+)
+_MODEL = LazyRegex(rf"([A-Z]\w{{0,20}}):? {{1,2}}({NUMBER}) ?(%?)")
+_PER_CENTS = LazyRegex(
+    r"(?<![\w.])([A-Za-z]\w{0,30}) ?([=:]) {0,3}(\d{1,3}(?:\.\d{1,6})?%)/(\d{1,3}(?:\.\d{1,6})?%)(?![\w/])"
+)
+"""Two shares behind one name: ``err= 2.5%/13.5%`` of tokens and of sequences."""
+_OVERLAPS = LazyRegex(rf"\bmAP\(0?\.(\d{{1,2}})(?:, \w{{1,12}})?\) ?[=:] ?(?={NUMBER})")
+"""At what overlap a box counts: ``mAP(0.50, 11point) = 61.5%``."""
+_TESTED = LazyRegex(rf"\b(\w{{0,20}}return_test) ({NUMBER})\(({NUMBER})\)")
+"""The return of test episodes and how far it spreads, as DeepRL prints them: ``episodic_return_test 9.5(1.5)``."""
+_PER_SECOND = LazyRegex(r"(?<=\d)(s| [a-z]{3,12})(?: / | per )(?:(s)ec(?:ond)?|(iter))\b")
+"""A rate in words: ``17.5 batch / sec``, ``900.5 examples per second``, ``0.5s / iter``."""
+_TREES = LazyRegex(r"\bnum-trees:(?=\d)")
+"""What grows by a tree a step, as Yggdrasil counts it."""
+
+
+def signed_pairs(text: str) -> str:
+    r"""A row with a sign between each name and its number; other lines as they are.
+
+    >>> signed_pairs("[1][0/9]\tAn Item Time 0.25\tTrain Loss 2.5\t"), signed_pairs("iter 9\ttrain cost\t2.5\ttime\t0.5"), signed_pairs("a\tb 3")
+    ('[1][0/9]\tAn Item Time: 0.25\tTrain Loss: 2.5\t', 'iter 9\ttrain cost: 2.5\ttime: 0.5', 'a\tb 3')
+    >>> signed_pairs("Train step_20: loss : 2.5"), signed_pairs("[1] lr 0.5 3d_train 88.5"), signed_pairs("Eval: 16_h1=0.5")
+    ('Train step 20: loss : 2.5', '[1] lr 0.5 train_3d: 88.5', 'Eval: h1_16=0.5')
+    >>> signed_pairs("> iter [ 3/90] train loss[2.5] remaining[0:20:00]"), signed_pairs("Val inference a_lt2 10.5 a_lt5 22.5")
+    ('> iter [ 3/90] train loss: 2.5 remaining[0:20:00]', 'Val inference , a_lt2: 10.5, a_lt5: 22.5,')
+    >>> signed_pairs("iter  1 act 1.5e+04 pre 2.5e+04 delta 1.5e+00 f 3.5e+04 |g| 1.5e+05 CG  10")
+    'iter  1, act: 1.5e+04, pre: 2.5e+04, radius: 1.5e+00, train objective: 3.5e+04, grad norm: 1.5e+05, CG: 10'
+    >>> signed_pairs("T: 01s | E: 0.0/0.1 | B: 1/60 | L: 2.5"), signed_pairs("(epoch) 1 (batch) 20 (loss) 2.5")
+    ('batch 1/60 loss: 2.5', 'epoch: 1, batch: 20, loss: 2.5')
+    >>> signed_pairs("Validation (clean) EPE: 2.5, 1px: 0.75"), signed_pairs("Validation metric (iou): 0.5")
+    ('Validation clean_EPE: 2.5, clean_within_1px: 0.75', 'Validation iou: 0.5')
+    >>> signed_pairs("ROUGE-F(1/2/l): 42.5/20.5/39.5"), signed_pairs("Top1 is Accuracy(correct: 3, count: 4, accuracy: 0.75)")
+    ('ROUGE-F_1: 42.5, ROUGE-F_2: 20.5, ROUGE-F_l: 39.5', ', val accuracy: 0.75')
+    >>> signed_pairs("Test Accuracy on the 900 test images: A 83.5 % B 84.5 %"), signed_pairs("num-trees:9 train-loss:0.5")
+    ('Test Accuracy A: 83.5%, Test Accuracy B: 84.5%', 'iteration: 9 train-loss:0.5')
+    >>> signed_pairs("err= 2.5%/13.5%"), signed_pairs("mAP(0.50, 11point) = 61.5%"), signed_pairs("steps 9, return_test 9.5(1.5)")
+    ('err= 2.5%, err_2: 13.5%', 'val mAP@50: 61.5%', 'steps 9, return_test: 9.5, return_test_std: 1.5')
+    >>> signed_pairs("speed: 17.5 batch / sec"), signed_pairs("900.5 examples per second"), signed_pairs("speed: 0.5s / iter")
+    ('speed: 17.5 batch/sec', '900.5 examples/sec', 'speed: 0.5s/iter')
+    """
+    if _ODD.search(text) is None:
+        return text
+    if "\t" in text and _is_celled(text):
+        text = _CELL.sub(r"\1: \3", text)
+    text = _STEP_AHEAD.sub(r"\1\2 \3: ", text)
+    if "_" in text:
+        text = _DIGIT_AHEAD.sub(_digits_behind, text)
+        text = _SNAKES.sub(lambda m: ", " + _SNAKE.sub(r"\1: \2,", m[0]), text)
+    if text[:1] == "(" and _ALL_AHEAD.match(text):
+        return _NAME_AHEAD.sub(r"\1: ", text).replace(" ", ", ").replace(":,", ":")
+    if text[:5].lower() == "#iter":
+        text = text[1:]
+    if step := _NEWTON.match(text):
+        names = ("act", "pre", "radius", "train objective", "grad norm", "CG")
+        pairs = zip(names, step.groups()[1:], strict=True)
+        return ", ".join([step[1], *(f"{name}: {value}" for name, value in pairs)])
+    if "(" in text:
+        text = _COUNTED.sub(r", val accuracy: \1", _METRIC.sub(r"\1\2: ", text))
+        text = _OVERLAPS.sub(r"val mAP@\1: ", _TESTED.sub(r"\1: \2, \1_std: \3", text))
+        text = _KINDS.sub(_of_kinds, text)
+        text = _of_a_part(text)
+    if "%/" in text:
+        text = _PER_CENTS.sub(r"\1\2 \3, \1_2: \4", text)
+    text = _PER_SECOND.sub(lambda m: f"{m[1]}/{'sec' if m[2] else m[3]}", text)
+    text = _INITIALS.sub(r"batch \1 loss: \2", _IN_BRACKET.sub(r"\1: \2", text))
+    return _TREES.sub("iteration: ", _OF_MODELS.sub(_of_models, text))
+
+
+def _is_celled(text: str) -> bool:
+    """Whether several names stand beside their numbers in cells, of which one is no single word; a single one may be a remark."""
+    cells = _CELL.findall(text)
+    return len(cells) > 1 and any(between == "\t" or name.count(" ") > 1 for name, between, _ in cells)
+
+
+def _digits_behind(match: re.Match[str]) -> str:
+    """A name with the digits that it began with behind it, with a sign."""
+    sign = "" if match.string[match.end() : match.end() + 2].strip(" ")[:1] in {"=", ":"} else ":"
+    return f"{match[2]}_{match[1]}{sign}"
+
+
+def _of_a_part(text: str) -> str:
+    """A row of one part of the data held out, whose name its values bear."""
+    part = _SET_ASIDE.match(text)
+    if part is None:
+        return text
+    name = "finalpass" if part[2] == "final" else part[2]  # of a picture that is rendered to the end
+    row = _PIXELS.sub(rf"{name}_within_\1: ", text[part.end() :])
+    return f"{part[1]} {name}_{row}"
+
+
+def _of_kinds(match: re.Match[str]) -> str:
+    kinds, values = match[2].split("/"), match[3].split("/")
+    if len(kinds) != len(values):
+        return match[0]
+    return ", ".join(f"{match[1]}_{kind}: {value}" for kind, value in zip(kinds, values, strict=True))
+
+
+def _of_models(match: re.Match[str]) -> str:
+    """What each of several models reached on the same samples."""
+    found = _MODEL.findall(match["models"])
+    return ", ".join(f"{match['name']} {model}: {value}{percent}" for model, value, percent in found)
