@@ -225,3 +225,73 @@ def test_rows_below_a_heading_behind_the_name_of_a_thread():
     )
 
     assert points(read_text(text), "loss") == [(100, 2.5), (200, 1.5), (300, 0.5)]
+
+
+ODD_TABLES = {
+    "tabs behind a time": (
+        "[2026/01/01 00:00:00] - Epoch \t Seconds \t LR \t \t Train Loss \t Train Acc\n",
+        "[2026/01/01 00:00:0{n}] - {n} \t \t 19.5 \t \t 0.125 \t {v} \t 0.75",
+        "loss",
+        [None] * 3,
+    ),
+    "marks behind the loss": (
+        "Duration   |Iters| Ep|  Minib| Loss\n",
+        "0.00:00:01 |   {n} | 1 |  {n}/12 | {v}e+00 -",
+        "loss",
+        [1, 2, 3],
+    ),
+    "groups that are called by their data": (
+        (
+            "                      |------ VALID ------|-- TRAIN/BATCH --|\n"
+            "rate      iter  epoch | loss   dice  kaggle | loss           | time\n------------------\n"
+        ),
+        "0.0100000    {n}.5*   0.8 | {v}  0.375  0.125 | 9.5  |  0 hr 00 min",
+        "eval_loss",
+        [None] * 3,
+    ),
+    "norms between strokes": (
+        "",
+        (
+            "    Iter      log prob        ||dx||      ||grad||       alpha      alpha0  # evals  Notes \n"
+            "     {n}9      -905.5      0.125      {v}      1      1  25   "
+        ),
+        "grad_norm",
+        [19, 29, 39],
+    ),
+    "letters for rewards": (
+        "ID     Step    maxR |    avgR   stdR   avgS  stdS |    expR   objC   etc.\n",
+        "0  {n}.05e+03    21.5 |   {v}   40.5     14    38 |    1.25   9.5   0.5",
+        "reward_mean",
+        [1050, 2050, 3050],
+    ),
+    "words that were glued": (
+        "Iter   TrainDeviance   ValidDeviance   StepSize   Improve\n",
+        "     {n}        {v}          nan     0.1250    0.0625",
+        "train_deviance",
+        [1, 2, 3],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_TABLES)
+def test_tables_are_read(kind):
+    head, form, name, steps = ODD_TABLES[kind]
+
+    assert points(read_text(head + lines(form)), name) == list(zip(steps, FALLING, strict=True))
+
+
+def test_what_gbm_never_held_out_is_no_nan():
+    head, form, *_ = ODD_TABLES["words that were glued"]
+
+    assert points(read_text(head + lines(form)), "valid_deviance") == []
+    assert values_of(head.replace("Deviance", "Loss") + lines(form), "eval_loss") == ["nan"] * 3
+
+
+def test_errors_of_depths_are_those_of_one_evaluation_each():
+    row = "[epoch][s/all]: [0][{n}/900], loss: 9.5\n  silog, abs_rel,   log10,     rms,      d1\n {v},   0.125,   0.064,   0.527,   0.807"
+
+    assert values_of(lines(row), "val_silog") == list(FALLING)
+    assert (
+        values_of(lines(row.replace("silog, abs_rel", "depth, abs_row").replace("log10", "logos")), "val_rms")
+        == []
+    )

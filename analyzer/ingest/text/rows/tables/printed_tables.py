@@ -32,15 +32,21 @@ from analyzer.ingest.text.rows.tables.table_frames import (
     ABOUT,
     ALIKE,
     EPOCHS,
+    OF_DEPTH,
+    OF_NONE,
     OTHERS,
     SHARE_AHEAD,
     UPDATES,
     count_in,
+    counts_broken,
     grouped,
     is_columned,
     names_in,
     number_in,
+    of_plays,
     parted,
+    phase_above,
+    result_above,
     running,
     unframed,
     with_phases,
@@ -97,7 +103,6 @@ _DECIMAL_COMMA = LazyRegex(r"(?<![^\s|*-])(\d{1,9}),(?=\d{1,12}(?![^\s|*%]))")
 _POINT = LazyRegex(r"\d\.\d")
 # Nobody parts thousands behind a 0, nor other than three digits.
 _SURE_DECIMAL = LazyRegex(r"(?<![^\s|*-])(?:0,\d{1,12}|\d{1,9},(?:\d{1,2}|\d{4,12}))(?![^\s|*%])")
-_RESULTS_FOR = LazyRegex(r"(?i)\bresults? (?:for|of|on) (\w{2,20}):?\s*$")
 _STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "iterat", "example_counter", "gen", "generation", UPDATES})  # fmt: skip
 _COUNTERS = EPOCHS | _STEPS
 _RULE = LazyRegex(r"^[-=+|: \u2500-\u257f]{3,}$")
@@ -160,10 +165,10 @@ class PrintedTables:
         if head.names[-1] == _SAMPLES and head.scores:
             self._begin_report(head, line, log)
             return True
-        of = _result_above(line) if head.scores else ""
+        of = result_above(line.before()) if head.scores else ""
         doubted = head.doubtful > 1 or head.parts
         waiting = self._results.setdefault((of, *head.names), []) if doubted else []
-        phase = f"val_{of}" if head.scores else _phase_above(line)
+        phase = f"val_{of}" if head.scores else phase_above(line.before())
         log.captures.append(_Table(head, self._read, self._counter, phase, waiting))
         return True
 
@@ -198,7 +203,7 @@ def find_head(text: str) -> Head | None:
     """
     if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS or "%|" in text or _VALUE.search(text):
         return None  # a progress bar, of which there are ten thousands, has strokes as well
-    text = _EVALUATIONS.sub("\t", _HASH.sub(" ", _unframed(text).translate(_STROKES)))
+    text = _EVALUATIONS.sub("\t", _HASH.sub(" ", unframed(text).translate(_STROKES)))
     if _TWO_COUNTERS.match(text):
         return _head(list(_WORDS.finditer(text)), text, sure=True)
     spaced = "|" in text or "\t" in text or "  " in text.strip() or "," in text
@@ -209,7 +214,9 @@ def find_head(text: str) -> Head | None:
 
 def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     named = [(name, cell.span()) for cell in cells for name in names_in(cell[0])]
-    names = with_phases(tuple(name for name, _ in named))
+    names = with_phases(of_plays(tuple(name for name, _ in named)))
+    if names[-1:] == ("notes",):  # which most rows leave empty
+        names, named = names[:-1], named[:-1]
     if names and names[0] in _COUNTERS:
         names = tuple(f"{name}_2" if name in names[:at] else name for at, name in enumerate(names))
     if "loss" in names and _LETTERS.keys() & set(names) >= {"p", "r", "f"}:
@@ -224,7 +231,7 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         return None
     spans = tuple(span for _, span in named)
     others = [name for name in names if name not in _COUNTERS | OTHERS]
-    scores = [name for name in others if read_score(name).better]
+    scores = [name for name in others if read_score(name).better or name in OF_DEPTH]
     measured = [name for name in others if _is_measured(name)] or _total_of_parts(names)
     measured = measured or _optimised(names, text) or (scores if len(scores) > 1 else [])
     if not measured:
@@ -275,10 +282,6 @@ def _counted_head(head: Head, measured: list[str], text: str, *, sure: bool) -> 
     return head._replace(at_once=not columned) if columned or len(measured) > 1 else None
 
 
-def _unframed(text: str) -> str:
-    return unframed(text) if text.startswith("[") or "***" in text else text
-
-
 def _total_of_parts(names: tuple[str, ...]) -> list[str]:
     """The column of the total loss, where the first two count epochs and batches and others stand before it: ``Epoch Batch box conf total``."""
     is_counted = len(names) > 2 and names[0] in EPOCHS and names[1] in _STEPS
@@ -297,7 +300,7 @@ def _optimised(names: tuple[str, ...], text: str) -> list[str]:
 
 _ROUNDS = frozenset({"gen", "generation"})
 _STATISTICS = frozenset({"avg", "mean", "median", "std", "min", "max"})
-_OBJECTIVES = LazyRegex(r"(?:^|_)(?:function_value|f\(x\)|fval|objf|fitness)(?:_|$)|^target$")
+_OBJECTIVES = LazyRegex(r"(?:^|_)(?:function_value|f\(x\)|fval|objf|fitness)(?:_|$)|^target$|^log_prob$")
 PARTS_OF_TOTAL = 2
 """Columns before one called "total" that make it the total loss."""
 
@@ -320,18 +323,6 @@ def _second_line(line: LogLine) -> Head | None:
     if not fits or not any(_is_measured(name) for name in names) or not _COUNTERS.intersection(names):
         return None
     return Head(names, tuple(cell.span() for cell in second), at_once=True)
-
-
-def _phase_above(line: LogLine) -> str:
-    """The phase that a lone word right above a head says: ``validation``."""
-    above = line.before().rstrip("\r\n").rpartition("\n")[2].rpartition(" | ")[2].strip(" :=-").lower()
-    return read_name(above).phase if above.isalpha() and says_no_quantity(above) else ""
-
-
-def _result_above(line: LogLine) -> str:
-    """What a line above a head says that was evaluated: ``Evaluation results for segm:``."""
-    found = _RESULTS_FOR.search(line.before().rstrip("\r\n").rpartition("\n")[2])
-    return f"{found[1]}_" if found else ""
 
 
 CELLS_OF_TWO_LINES = 3
@@ -359,14 +350,14 @@ class _Table(WritesAtOnce):
         self._others = 0
         self._rows = 0
         self._held_out = ""
-        self._decimal_commas = False
+        self._decimal_commas = self._in_thousands = False
         phases = {read_name(name).phase for name in head.names if read_name(name).quantity == "loss"}
         self._scores_held_out = {"train", "eval"} <= phases
         self._waiting = waiting
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
-        text = _LENGTHS.sub("", _unframed(line.text).translate(_STROKES))
+        text = _LENGTHS.sub("", unframed(line.text).translate(_STROKES))
         if "," in text:
             text = self._with_points(text)
         if "|" in text:
@@ -413,10 +404,16 @@ class _Table(WritesAtOnce):
         if self._head.unknown and not self._is_counted(cells):
             return None
         counters = [name for name in names if name in _COUNTERS]
-        if not all(name in cells and count_in(name, cells[name]) is not None for name in counters):
+        if not all(name in cells and self._counts(name, cells[name]) for name in counters):
             return None
         numbers = sum(number_in(cell) is not None for cell in cells.values())
         return cells if counters or numbers * 2 > len(cells) else None
+
+    def _counts(self, name: str, cell: str) -> bool:
+        """Whether a cell is one of a counter; beside an epoch steps may be told in thousands, which say no step."""
+        broken = counts_broken(name, cell) and not EPOCHS.isdisjoint(self._head.names)
+        self._in_thousands = self._in_thousands or broken
+        return broken or count_in(name, cell) is not None
 
     def _is_counted(self, cells: dict[str, str]) -> bool:
         """Whether a row is one of a course, whatever the head calls its first column, which counts: the others are decimals."""
@@ -462,9 +459,11 @@ class _Table(WritesAtOnce):
         elif self._head.parts:
             part = self._part(cells[self._head.names[0]].strip().lower())
         for name, cell in cells.items():
-            number = None if self._head.scores and cell.strip() == "nan" else number_in(cell)
+            of_none = (self._head.scores or name == OF_NONE) and cell.strip() == "nan"
+            number = None if of_none else number_in(cell)
             if name in _STEPS:
-                step = running(epoch, cell, count_in(name, cell)) if step is None else step
+                again = self._in_thousands or step is not None
+                step = step if again else running(epoch, cell, count_in(name, cell))
             elif name in EPOCHS:
                 epoch = count_in(name, cell)
             elif name in total and number is not None:

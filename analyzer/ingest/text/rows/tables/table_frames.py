@@ -12,14 +12,21 @@ _BAR_AHEAD = LazyRegex(r"^\[[-=># ]{0,20}(?:\d{1,3}% {0,20}|-{3,20})[-=># ]{0,20
 _STARS = LazyRegex(r"^\s{0,4}\*{3,40} ?(?=\w[^*]{8,300}\*{3,40}\s{0,4}$)|(?<=\w) ?\*{3,40}\s{0,4}$")
 
 
+_NORM = LazyRegex(r"\|\|(\w{1,12})\|\|")
+
+
 def unframed(text: str) -> str:
-    """A line of a table with blanks in place of the bar before it, and without the stars that set a head off.
+    """A line of a table with blanks in place of the bar before it, without the stars that set a head off, and with words for norms.
 
     >>> unframed("[   10%      ]     1   0.25"), unframed("[1] 0.25")
     ('                   1   0.25', '[1] 0.25')
-    >>> unframed("***train_loss,valid_loss***"), unframed("a *** b")
-    ('train_loss,valid_loss', 'a *** b')
+    >>> unframed("***train_loss,valid_loss***"), unframed("a *** b"), unframed("||dx||  ||grad||")
+    ('train_loss,valid_loss', 'a *** b', 'dx_norm  grad_norm')
     """
+    if "||" in text:
+        text = _NORM.sub(r"\1_norm", text)
+    if not (text.startswith("[") or "***" in text):
+        return text
     return _STARS.sub("", _BAR_AHEAD.sub(lambda match: " " * len(match[0]), text))
 
 
@@ -44,6 +51,8 @@ _BETWEEN_VALUES = LazyRegex(r"(?<=\d|%)\s?/\s?(?=-?\d{1,9}\.\d)")
 
 _GROUPS = frozenset({"rewards", "logps", "logits", "completions", "sampling", "clip_ratio"})
 """What TRL's notebooks show as ``rewards / chosen`` is one name."""
+_GLUED_PHASE = LazyRegex(r"(?<=^Train)(?=[A-Z])|(?<=^Valid)(?=[A-Z])|(?<=^Test)(?=[A-Z])")
+"""Between the word for a part of the data and what was measured: ``TrainDeviance``."""
 
 
 def names_in(cell: str) -> list[str]:
@@ -54,7 +63,9 @@ def names_in(cell: str) -> list[str]:
     >>> names_in("rewards / format_reward")
     ['rewards/format_reward']
     """
-    name = _UNIT.sub("", in_english(cell).strip().lower()).replace("step (% done)", "step")
+    name = _UNIT.sub("", _GLUED_PHASE.sub("_", in_english(cell).strip()).lower()).replace(
+        "step (% done)", "step"
+    )
     name = name.removesuffix(" (time)") if name.startswith("eta") else name.replace(" (time)", " time")
     first, _, last = (part.strip() for part in name.partition("/"))
     if last and first in _GROUPS:
@@ -66,12 +77,25 @@ def names_in(cell: str) -> list[str]:
     name = name.replace(" ", "_")
     first, both, last = name.partition("&")
     of = last.partition("_")[2]
-    return [f"{first}_{of}", last] if both and of else [name.lstrip("#%") or name]
+    return [f"{first}_{of}", last] if both and of else [name.lstrip("#%").lstrip("_") or name]
 
 
 def parted(row: str) -> str:
     """A row whose cells hold two values each as one of single values: ``0.5 / 0.25``."""
     return _BETWEEN_VALUES.sub("  ", row)
+
+
+_OF_PLAYS = {"maxr": "best_reward", "avgr": "avg_reward", "stdr": "std_reward", "avgs": "avg_episode_length", "stds": "std_episode_length",
+             "expr": "exp_reward", "objc": "critic_loss", "obja": "actor_objective"}  # fmt: skip
+
+
+def of_plays(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of ElegantRL, which end in a letter for rewards or steps, by what they are.
+
+    >>> of_plays(("id", "step", "maxr", "avgr", "objc")), of_plays(("step", "expr"))
+    (('id', 'step', 'best_reward', 'avg_reward', 'critic_loss'), ('step', 'expr'))
+    """
+    return tuple(_OF_PLAYS.get(name, name) for name in names) if {"maxr", "avgr"} <= {*names} else names
 
 
 def with_phases(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -89,11 +113,26 @@ def with_phases(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 ALIKE = LazyRegex(
-    r"^[^|\d]{2,80}\|\s{1,3}(?P<names>[A-Za-z][^|]{3,80}?)\s{0,30}\|\s{1,3}(?P=names)\s{0,30}(?:\||$)"
+    r"^[^|\d]{2,80}\|\s{1,3}(?P<name>[A-Za-z]\w{1,20})\b[^|]{0,80}\|\s{1,3}(?P=name)\b[^|]{0,80}(?:\||$)"
 )
-"""A head with the same names in two groups that follow each other."""
+"""A head with two groups that follow each other and begin with the same name."""
 
 _CELL = LazyRegex(r"[^\s|]+(?: [^\s|]+)*")
+_RESULTS_FOR = LazyRegex(r"(?i)\bresults? (?:for|of|on) (\w{2,20}):?\s*$")
+
+
+def phase_above(before: str) -> str:
+    """The phase that a lone word right above a head says: ``validation``."""
+    above = before.rstrip("\r\n").rpartition("\n")[2].rpartition(" | ")[2].strip(" :=-").lower()
+    return read_name(above).phase if above.isalpha() and says_no_quantity(above) else ""
+
+
+def result_above(before: str) -> str:
+    """What a line above a head says that was evaluated: ``Evaluation results for segm:``."""
+    found = _RESULTS_FOR.search(before.rstrip("\r\n").rpartition("\n")[2])
+    return f"{found[1]}_" if found else ""
+
+
 GROUPS = 2
 """Groups that are called by a phase."""
 
@@ -105,10 +144,14 @@ def grouped(above: str, text: str) -> tuple[tuple[str, ...], tuple[tuple[int, in
     >>> grouped(above, text)[0], grouped(text, text)
     (('epoch', 'valid_loss', 'valid_err', 'train_loss', 'train_err', 'time'), ((), ()))
     """
-    groups = [group.strip(" -=").lower() for group in above.rstrip().removesuffix("|").split("|")]
+    groups = [
+        group.strip(" -=").lower().partition("/")[0] for group in above.rstrip().removesuffix("|").split("|")
+    ]
     phases = [group if read_name(group).phase and says_no_quantity(group) else "" for group in groups]
-    if text.rstrip().removesuffix("|").count("|") + 1 != len(groups) or len(set(phases) - {""}) < GROUPS:
+    more = text.rstrip().removesuffix("|").count("|") + 1 - len(groups)
+    if more < 0 or len(set(phases) - {""}) < GROUPS:
         return (), ()
+    phases += [""] * more
     found = list(_CELL.finditer(text))
     names = (
         f"{phases[text.count('|', 0, match.start())]}_{match[0]}".strip("_").lower().replace(" ", "_")
@@ -118,8 +161,12 @@ def grouped(above: str, text: str) -> tuple[tuple[str, ...], tuple[tuple[int, in
 
 
 OTHERS = frozenset(
-    {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps", "evals", "nevals", "fevals", "f-count", "func-count", "t", "time_left"}
+    {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps", "evals", "nevals", "fevals", "f-count", "func-count", "t", "time_left", "id"}
 )  # fmt: skip
+OF_NONE = "valid_deviance"
+"""What gbm prints as NaN in each row where no data are held out, which is its default."""
+OF_DEPTH = frozenset({"silog", "abs_rel", "sq_rel", "log_rms", "rmse_log", "log10"})
+"""Errors of depths, by the names that all who estimate these print."""
 UPDATES = "total_train_updates"
 """What counts in the tables of ParlAI, whose columns stand in the order of the alphabet."""
 EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
@@ -130,6 +177,8 @@ ABOUT = "\u7ea6~\u2248\u2191\u2193*%"
 """Marks beside a number: about, better, worse, the best so far, percent."""
 
 
+_MARKED = LazyRegex(r"(?<=\d) [^\w\s.%]$")
+"""A mark behind a number and a blank: that it fell, rose or stayed."""
 _WITH_UNIT = LazyRegex(r"^(\d{1,6}\.\d{1,6}) (ms|[KM])$")
 _UNITS = {"ms": 1e-3, "K": 1e3, "M": 1e6}
 
@@ -137,10 +186,10 @@ _UNITS = {"ms": 1e-3, "K": 1e3, "M": 1e6}
 def number_in(cell: str) -> float | None:
     """What a cell shows, of a time seconds; a list of one number shows that number.
 
-    >>> number_in("[0.5]"), number_in("29.069 ms"), number_in("138.35 K"), number_in("57 s, 206.101 ms"), number_in("2.5 MB")
-    (0.5, 0.029069, 138350.0, None, None)
+    >>> number_in("[0.5]"), number_in("29.069 ms"), number_in("138.35 K"), number_in("57 s, 206.101 ms"), number_in("2.5 -")
+    (0.5, 0.029069, 138350.0, None, 2.5)
     """
-    bare = cell.strip(ABOUT).removesuffix(" dB")
+    bare = _MARKED.sub("", cell.strip(ABOUT)).removesuffix(" dB")
     if measured := _WITH_UNIT.match(bare):
         return round(float(measured[1]) * _UNITS[measured[2]], 9)
     return parse_number(bare if "," in bare else bare.strip("[]"))
@@ -153,9 +202,28 @@ def running(epoch: int | None, cell: str, step: int | None) -> int | None:
     return step if epoch is None or step is None or not length else epoch * length + step
 
 
+_POWER = LazyRegex(r"^\d\.\d{1,8}[eE]\+?\d{1,2}$")
+
+
 def count_in(name: str, cell: str) -> int | None:
-    """What a counter shows; only epochs may be broken, as "0.5" of one."""
+    """What a counter shows; only epochs may be broken, as "0.5" of one.
+
+    >>> count_in("step", "20.0"), count_in("step", "2.05e+03"), count_in("step", "0.5"), count_in("epoch", "0.5")
+    (20, 2050, None, 0)
+    """
+    if _POWER.match(cell.strip()):
+        return int(float(cell)) if float(cell).is_integer() else None
     match = _COUNT.match(cell.strip(ABOUT).lower())
     if match is None or ((match["rest"] or "").strip(".0") and name not in EPOCHS):
         return None  # a frame shows whole numbers as "20.0"
     return int(match["at"])
+
+
+def counts_broken(name: str, cell: str) -> bool:
+    """Whether a counter of steps shows a part of one, ``0.5*``.
+
+    >>> counts_broken("iter", "0.5*"), counts_broken("iter", "1.0"), counts_broken("epoch", "0.5")
+    (True, False, False)
+    """
+    match = _COUNT.match(cell.strip(ABOUT).lower())
+    return match is not None and name not in EPOCHS and bool((match["rest"] or "").strip(".0"))
