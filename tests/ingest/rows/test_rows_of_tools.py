@@ -295,3 +295,32 @@ def test_errors_of_depths_are_those_of_one_evaluation_each():
         values_of(lines(row.replace("silog, abs_rel", "depth, abs_row").replace("log10", "logos")), "val_rms")
         == []
     )
+
+
+def test_a_bar_below_the_heading_of_an_evaluation_is_of_held_out_data():
+    bar = "loss={}: : 100% {}/{} [00:02<00:00, 41.1it/s]\n"
+    text = (
+        f"==> Start Training Epoch 1\n{bar.format(2.5, 100, 100)}"
+        f"++> Evaluate at epoch 1 ...\n{bar.format(0.75, 8, 8)}"
+        f"==> Start Training Epoch 2\n{bar.format(1.5, 100, 100)}"
+    )
+    run = read_text(text)
+
+    assert [value for _, value in points(run, "loss")] == [2.5, 1.5]
+    assert points(run, "eval_loss") == [(100, 0.75)]
+    # another length alone makes no evaluation
+    assert points(read_text(text.replace("Evaluate at", "Epilogue of")), "eval_loss") == []
+
+
+def test_an_evaluation_that_draws_its_batches_stands_at_the_step_of_the_training():
+    text = lines(
+        "[INFO]\t[TRAIN] epoch: 1, iter: {n}00/900, loss: 0.5\n[INFO]\tStart evaluating (total_samples: 7, total_iters: 7)...\n"
+        "7/7 [====================] - 4s 5\n[INFO]\t[EVAL] #Images: 7 mIoU: {v} Acc: 0.75"
+    )
+
+    assert points(read_text(text), "val_miou") == [(100, 2.5), (200, 1.5), (300, 0.5)]
+    # without such a heading nothing says whose batches they are
+    other = text.replace(
+        "Start evaluating (total_samples: 7, total_iters: 7)...", "Cache holds (total_samples: 7)"
+    )
+    assert [value for _, value in points(read_text(other), "val_miou")] == list(FALLING)

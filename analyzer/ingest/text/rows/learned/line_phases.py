@@ -216,7 +216,7 @@ _RESULTS = r"res(?:ults?)?|metrics?|measures?|scores?|summary|errors?|performanc
 """Words of a heading beside the one that tells the part of the data."""
 HELD_OUT_HEADING = LazyRegex(
     r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? (?:to )?)?(?:eval(?:uat(?:ion|ing|e))?|val(?:id(?:at(?:ion|ing|e))?)?|test(?:ing)?|dev(?= (?:set|res(?:ults?)?|metrics?|scores?|data(?:set)?)\b))(?!(?:[ _-]set)?\W{0,3}\x01\W{0,40}$)"
-    rf"(?:[ :_-] ?(?:{_RESULTS}|in|for|of|epoch|step|model|mode|phase|begins?|began|starts?|started|initial|eval(?:uation)?|dev|test|val(?:id(?:ation)?)?|[\x01])){{0,5}}(?: with \[[^\]]{{0,200}}\])?\W{{0,40}}$"
+    rf"(?:[ :_-] ?(?:{_RESULTS}|in|for|of|epoch|step|model|mode|phase|begins?|began|starts?|started|initial|eval(?:uation)?|dev|test|val(?:id(?:ation)?)?|[\x01])){{0,5}}(?: with \[[^\]]{{0,200}}\]| \((?:total|num)_[^()]{{0,80}}\))?\W{{0,40}}$"
 )
 _FOREIGN_HEADING = LazyRegex(r"^[^A-Za-z]{0,40}(?:val|validation|test|eval)\b[^A-Za-z]{0,20}: {0,3}$")
 """The same among words of another script, of which only the telling one is known."""

@@ -20,8 +20,11 @@ import re
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import LogLine, LogState
+from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.forms.row_forms import EpochStarts
+from analyzer.ingest.text.rows.learned.asides import OF_EPOCH
 from analyzer.ingest.text.rows.learned.line_masks import counted, mask
+from analyzer.ingest.text.rows.learned.line_phases import heads_evaluation
 from analyzer.ingest.text.rows.learned.wordings import NOTHING, Template, learn, read_values
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
@@ -63,7 +66,7 @@ class ProgressBars:
     def __init__(self) -> None:
         self._place: tuple[int, int, int] | None = None
         self._base: int | None = None
-        self._at = self._of = self._passed = 0
+        self._at = self._of = self._passed = self._of_evaluation = 0
         self._templates: dict[str, Template] = {}
         self._starts = EpochStarts()
         self._values: dict[str, float] = {}
@@ -94,14 +97,27 @@ class ProgressBars:
         held_out = _HELD_OUT.search(title)
         if held_out is None and _EVALUATION.search(title):
             return "loss" not in line.raw[bar.end() :]
-        if held_out is not None:
-            self._evaluated(bar, "test" if held_out["what"].lower() == "test" else "val", values, line, log)
+        if held_out is not None or self._is_below_heading(int(bar["of"]), epoch, line):
+            tests = held_out is not None and held_out["what"].lower() == "test"
+            self._evaluated(bar, "test" if tests else "val", values, line, log)
         else:
             self._write_held_out(log)
             if values:
                 self._note(bar, values, epoch, line, log)
         # Something may be glued to the bar, for example the trainer's own row.
         return (bool(values) or held_out is not None) and "loss" not in line.raw[bar.end() :]
+
+    def _is_below_heading(self, of: int, epoch: int | None, line: LogLine) -> bool:
+        """Whether a bar without a title, of another length than that of the training, begins right below the heading of an evaluation."""
+        if epoch is not None or self._place is None or of == self._place[1]:
+            self._of_evaluation = 0
+        elif of != self._of_evaluation:
+            above = peel(line.before().rstrip("\r\n").rpartition("\n")[2]).text[:MAX_CHARACTERS]
+            masked = mask(above)
+            template = learn(masked) if masked.numbers else NOTHING
+            heads = template.evaluates or template.held_out_heading or heads_evaluation(above)
+            self._of_evaluation = of if heads and "%" not in above else 0
+        return of == self._of_evaluation
 
     def _shown(self, text: str) -> tuple[dict[str, float], int | None]:
         """The values around a bar, if one of them is known, and its epoch."""
@@ -124,7 +140,7 @@ class ProgressBars:
         full = int(bar["at"]) >= NEARLY_FULL * int(bar["of"])
         if full and self._place is not None and values:
             named = {
-                name if read_name(name).phase == "eval" else f"{phase}_{name}": value
+                name if read_name(name).phase == "eval" else _prefixed(name, phase): value
                 for name, value in values.items()
             }
             self._held_out = named, line.detached(), self._place[0]
@@ -186,6 +202,16 @@ class ProgressBars:
         """Write the last state of the last bars."""
         self._write(log)
         self._write_held_out(log)
+
+
+def _prefixed(name: str, phase: str) -> str:
+    """A name with its phase; a mean so far stays one.
+
+    >>> _prefixed("loss", "val"), _prefixed("epoch/loss_avg", "val")
+    ('val_loss', 'epoch/val_loss_avg')
+    """
+    mean = OF_EPOCH if name.startswith(OF_EPOCH) else ""
+    return f"{mean}{phase}_{name.removeprefix(mean)}"
 
 
 def _loss_of(values: dict[str, float]) -> str:
