@@ -324,3 +324,26 @@ def test_an_evaluation_that_draws_its_batches_stands_at_the_step_of_the_training
         "Start evaluating (total_samples: 7, total_iters: 7)...", "Cache holds (total_samples: 7)"
     )
     assert [value for _, value in points(read_text(other), "val_miou")] == list(FALLING)
+
+
+def test_what_counts_far_from_the_epoch_above_counts_steps():
+    ahead = "2026-01-01 00:00:00,125 (Elapsed: 00:00:11) "
+    text = (
+        f"{ahead}epoch 0\n{ahead}train 100 2.5\n{ahead}train 200 1.5\n{ahead}epoch 1\n{ahead}train 300 0.5\n"
+    )
+
+    assert points(read_text(text), "train") == [(100, 2.5), (200, 1.5), (300, 0.5)]
+    # an epoch of its own number, as it begins
+    assert points(read_text(lines("epoch {n}\ntrain {n} {v}")), "train") == [
+        (None, value) for value in FALLING
+    ]
+
+
+def test_the_batches_of_an_evaluation_are_no_steps_of_the_training():
+    text = "".join(
+        f"Training iteration [{n}00/900]. Epoch [0/9]\nTraining stats. Loss: 2.5\nValidating...\nValidation iteration 0\n"
+        f"Validation iteration 1\nValidation finished. Loss: {value}. Evaluation score: 0.5\n"
+        for n, value in enumerate(FALLING, 1)
+    )
+
+    assert points(read_text(text), "eval_loss") == [(100, 2.5), (200, 1.5), (300, 0.5)]

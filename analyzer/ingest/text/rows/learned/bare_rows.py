@@ -86,6 +86,11 @@ def _shows_several(kept: Kept) -> bool:
     return len(kept[1]) > 1 and not all(value.is_integer() for value in kept[1].values())
 
 
+def is_mean_of_rows(name: str, log: LogState) -> bool:
+    """Whether a value below a heading is a mean of what rows of their own show: "Train-perplexity" beside "perplexity"."""
+    return read_name(name).phase == "train" and log.has_steps(canonical_metric(name), but=name)
+
+
 def sums_costs_up(values: Mapping[str, float]) -> bool:
     """Whether a line tells a time and a memory and nothing else, as at the end of a part of the work.
 

@@ -145,3 +145,18 @@ class Evaluations:
             own = own or int(total) != self._batches
         self.own_rows = self.own_rows or own
         return own
+
+
+_OWN_BATCH = LazyRegex(
+    r"(?i)^\W{0,8}(?:eval|valid|test)[a-z]{0,7} (?:iter(?:ation)?|batch|step)[ :=#]{1,3}(\d{1,9})\W{0,8}$"
+)
+
+
+def counts_batches(text: str, reached: int | None) -> bool:
+    """Whether a heading counts the batches of an evaluation: the training has come further.
+
+    >>> counts_batches("Validation iteration 2", 900), counts_batches("Validation step 900", 900), counts_batches("(1/8) Test size: 9", 90)
+    (True, False, False)
+    """
+    own = _OWN_BATCH.match(text)
+    return own is not None and reached is not None and int(own[1]) < reached

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count
 
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
@@ -38,6 +38,16 @@ def is_sign(name: str) -> bool:
         reading.quantity in {"loss", "perplexity", "policy_loss", "value_loss", "approx_kl"}
         and not reading.setting
     )
+
+
+def is_other_loss(name: str) -> bool:
+    """Whether a name such as "cross_entropy" or "total loss" is not what another row calls the loss."""
+    return name.lower() != "loss" and canonical_metric(name) == "loss" and not read_name(name).phase
+
+
+def all_whole(values: Mapping[str, float]) -> bool:
+    """Whether all values are whole numbers, which count something."""
+    return all(value.is_integer() for value in values.values())
 
 
 _ELSEWHERE = word_set(

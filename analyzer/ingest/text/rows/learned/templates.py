@@ -25,11 +25,12 @@ from analyzer.ingest.text.rows.learned.bare_rows import (
     WORDED_ROWS,
     WORDS_BESIDE_BOTH,
     BareRows,
+    is_mean_of_rows,
     measures,
     play_each_other,
     sums_costs_up,
 )
-from analyzer.ingest.text.rows.learned.evaluations import Evaluations
+from analyzer.ingest.text.rows.learned.evaluations import Evaluations, counts_batches
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask, without_bar
@@ -41,7 +42,7 @@ from analyzer.ingest.text.rows.learned.line_phases import (
 )
 from analyzer.ingest.text.rows.learned.line_places import Place
 from analyzer.ingest.text.rows.learned.numbered_lines import NumberedLines
-from analyzer.ingest.text.rows.learned.quantities import is_speed
+from analyzer.ingest.text.rows.learned.quantities import all_whole, is_other_loss, is_speed
 from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
 from analyzer.ingest.text.rows.learned.wordings import (
@@ -89,10 +90,6 @@ IDLE_LINES = 1_000
 _BEGINS_NUMBER = frozenset("0123456789-+.")
 _BESIDE_BEST = LazyRegex(r"(?i)[\w)%]\W{1,12}best[ _-]?[a-z]")
 """Behind other values of a row, the best of one so far: ``Loss: 0.5, mIoU: 0.25, Best_mIoU: 0.5``."""
-
-
-def _all_whole(values: dict[str, float]) -> bool:
-    return all(value.is_integer() for value in values.values())
 
 
 class TemplateRows(Learnable):
@@ -146,7 +143,7 @@ class TemplateRows(Learnable):
             self._unnamed.add_share(masked.numbers, line)
         if template.held_out_heading:
             self._evaluations.begin(line.number, text)
-        if template.bar and self._evaluations.open:
+        if self._evaluations.open and (template.bar or counts_batches(text, log.step)):
             return False  # it counts the batches of the evaluation
         if template.heading is not None and is_whole(template.heading, masked.numbers):
             self._set_heading(template.heading, masked.numbers, line, log)
@@ -214,6 +211,8 @@ class TemplateRows(Learnable):
         if not values or not is_whole(row.place, numbers):
             within = bool(values) and row.sure and is_within_epoch(row.place, numbers)
             return within and self._write(values, Where(None), line, log)
+        if (step := self._step_below(row, numbers)) is not None:
+            return self._write(values, Where(step), line, log)
         if template.best:
             return self._beside_rows(values, line, log)
         if template.saves:  # of the state that is saved: all that is told in a log without a row
@@ -324,7 +323,7 @@ class TemplateRows(Learnable):
                 log.metric(name, value, line, where.step)
             elif canonical_metric(name).startswith("eval_") or (means and read_name(name).phase == "eval"):
                 log.metric(name, value, line, log.step if means else where.step)
-            elif self._calls_loss and self._is_other_loss(name):
+            elif self._calls_loss and is_other_loss(name):
                 log.metric(f"part/{name}", value, line, where.step)
             else:
                 if where.whole_epoch and not means:
@@ -335,15 +334,13 @@ class TemplateRows(Learnable):
             self._read.note(line, values, where.step)
         return True
 
-    @staticmethod
-    def _sums_up(name: str, log: LogState) -> bool:
-        """Whether a value below a heading is a mean of what rows of their own show: "Train-perplexity" beside "perplexity"."""
-        return read_name(name).phase == "train" and log.has_steps(canonical_metric(name), but=name)
-
-    @staticmethod
-    def _is_other_loss(name: str) -> bool:
-        """Whether a name such as "cross_entropy" or "total loss" is not what another row calls the loss."""
-        return name.lower() != "loss" and canonical_metric(name) == "loss" and not read_name(name).phase
+    def _step_below(self, row: WordedRow, numbers: list[str]) -> int | None:
+        """The step of a row ``train 100 2.5``, if what it counts is not the epoch whose heading stands above: ``epoch 0``."""
+        above = self._heading[2] if self._heading is not None else None
+        if above is None or row.place.step >= 0 or [value.name for value in row.values] != ["train"]:
+            return None
+        told = int(counted(numbers[row.place.epoch]) or 0) if row.place.epoch >= 0 else 0
+        return told if told > above + 1 else None
 
     def _where(self, place: Place, numbers: list[str]) -> Where:
         epoch = int(counted(numbers[place.epoch])) if place.epoch >= 0 else None
@@ -412,12 +409,12 @@ class TemplateRows(Learnable):
                 if where.whole_epoch:  # its rows may go on and on
                     self._heading = (line.number, *heading[1:])
                 self._first_of(known, log)
-                own = {name: value for name, value in kept.items() if not self._sums_up(name, log)}
+                own = {name: value for name, value in kept.items() if not is_mean_of_rows(name, log)}
                 self._write(own, where, line, log)
                 for name in kept.keys() - own.keys():
                     log.metric(f"epoch/{name}", kept[name], line, where.step)
                 return True
-            if not _all_whole(values) and (bare or (listed and len(values) >= PARTS_BELOW)):
+            if not all_whole(values) and (bare or (listed and len(values) >= PARTS_BELOW)):
                 return self._once_seen(template, values, where, line, log)
         phased = row.phased or self._evaluations.is_above(line.number)
         several = len(known) >= (EVALUATED_NAMES if self.rows else BARE_NAMES)
@@ -446,7 +443,7 @@ class TemplateRows(Learnable):
         self, template: Template, row: WordedRow, known: dict[str, float], values: dict[str, float], line: LogLine, log: LogState
     ) -> bool:  # fmt: skip
         """A line of more words than a row has is one where its wording came often enough with other numbers."""
-        if row.words <= BARE_WORDS or not row.told or _all_whole(values):
+        if row.words <= BARE_WORDS or not row.told or all_whole(values):
             return False
         same = bool(template.waiting) and template.waiting[-1][1] == values
         beside = bool(self.rows or log.has_points)
@@ -459,7 +456,7 @@ class TemplateRows(Learnable):
     ) -> bool:
         """Beside rows of a training a name that comes again with another decimal is a series, whatever it measures."""
         beside = bool(self.rows or log.has_points)
-        if _all_whole(values) or not (beside or template.seen < BARE_ROWS):
+        if all_whole(values) or not (beside or template.seen < BARE_ROWS):
             return False
         return self._once_seen(
             template, values, Where(None), line, log, BARE_ROWS if beside else MAX_TEMPLATES
