@@ -347,3 +347,11 @@ def test_the_batches_of_an_evaluation_are_no_steps_of_the_training():
     )
 
     assert points(read_text(text), "eval_loss") == [(100, 2.5), (200, 1.5), (300, 0.5)]
+
+
+def test_the_test_that_a_script_ends_with_is_a_table_of_one_row():
+    head, form, *_ = ODD_TABLES["tabs behind a time"]
+    tested = "[2026/01/01 00:10:00] - Test Loss \t Test Acc \t PGD Loss\n[2026/01/01 00:10:00] - 0.75 \t \t 0.875 \t 1.25\n"
+
+    assert values_of(head + lines(form) + tested, "eval_loss") == [0.75]
+    assert values_of(tested, "eval_loss") == []  # without a training it is the result of anything

@@ -40,6 +40,7 @@ from analyzer.ingest.text.rows.tables.table_frames import (
     count_in,
     counts_broken,
     grouped,
+    is_called,
     is_columned,
     names_in,
     number_in,
@@ -166,8 +167,9 @@ class PrintedTables:
             self._begin_report(head, line, log)
             return True
         of = result_above(line.before()) if head.scores else ""
-        doubted = head.doubtful > 1 or head.parts
-        waiting = self._results.setdefault((of, *head.names), []) if doubted else []
+        if log.has_points and head.at_once and is_called(head.names[0], "loss", "eval"):
+            head = head._replace(doubtful=1)  # a single row of it tells what the training above came to
+        waiting = self._results.setdefault((of, *head.names), []) if head.doubtful > 1 or head.parts else []
         phase = f"val_{of}" if head.scores else phase_above(line.before())
         log.captures.append(_Table(head, self._read, self._counter, phase, waiting))
         return True
@@ -347,8 +349,7 @@ class _Table(WritesAtOnce):
         self._read = read
         self._counter = counter
         self._phase = phase
-        self._others = 0
-        self._rows = 0
+        self._others = self._rows = 0
         self._held_out = ""
         self._decimal_commas = self._in_thousands = False
         phases = {read_name(name).phase for name in head.names if read_name(name).quantity == "loss"}

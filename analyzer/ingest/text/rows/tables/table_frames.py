@@ -121,6 +121,16 @@ _CELL = LazyRegex(r"[^\s|]+(?: [^\s|]+)*")
 _RESULTS_FOR = LazyRegex(r"(?i)\bresults? (?:for|of|on) (\w{2,20}):?\s*$")
 
 
+def is_called(name: str, quantity: str, phase: str) -> bool:
+    """Whether the name of a column is that of a quantity on some part of the data.
+
+    >>> is_called("test_loss", "loss", "eval"), is_called("loss", "loss", "eval")
+    (True, False)
+    """
+    reading = read_name(name)
+    return (reading.quantity, reading.phase) == (quantity, phase)
+
+
 def phase_above(before: str) -> str:
     """The phase that a lone word right above a head says: ``validation``."""
     above = before.rstrip("\r\n").rpartition("\n")[2].rpartition(" | ")[2].strip(" :=-").lower()
