@@ -30,7 +30,7 @@ HEAVY = (
 )
 NEEDLESS = ("typer", "zipfile", "shutil", "yaml")
 """Which the plain ``diagnose RUN`` does without: the parser of options, archives, and YAML of several levels."""
-MOST_MODULES, MOST_OF_A_CRASH = 291, 243
+MOST_MODULES, MOST_OF_A_CRASH = 292, 244
 """Modules of analyzer for a small run, and for a log that holds a traceback only: each costs a third of a millisecond and more."""
 PROBE = """
 import sys

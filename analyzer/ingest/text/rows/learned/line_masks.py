@@ -13,8 +13,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.learned.line_spellings import plain_spelling
 from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.ingest.text.rows.spellings.line_spellings import plain_spelling
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
 

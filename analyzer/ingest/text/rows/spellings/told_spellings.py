@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from analyzer.ingest.text.rows.spellings import NUMBER
 from analyzer.lazy_regex import LazyRegex
 
-NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
 _WHEN = r"(?:epoch|step|iter(?:ation)?|batch|episode)"
 
 _TWO_SIGNS = LazyRegex(r"(?<=[\w)\]]) (?:is|was|are) {0,2}[:=]{1,2} {0,3}(?=[-+\dni])")
@@ -71,10 +71,6 @@ _RIGHT = LazyRegex(
     r"(?i)^(\W{0,8})(?:(?:the )?num(?:ber)? ?(?:of )?)?correct(?:ly)?(?: [a-z]{4,12})? ?[:=]\s{0,8}(\d{1,9}) ?/ ?(\d{1,9})(?: ?=? ?\(?(\d{1,3}(?:\.\d{1,20})?) ?%\)?)?\s{0,4}$"
 )
 """How many answers were right, of how many: ``# correct: 50/80 = 62.5%``."""
-_ODD = LazyRegex(
-    r"\d ?(?:prc|pct|perc[a-z]{0,6}|th percentile|%)\) ?[:=]|[cC]orrect[a-z ]{0,16} ?[:=]\s{0,8}\d|@\[\d|(?:in|of|per|over) (?:this |the )?epoch ?[:=]|episode of length|[\]s] ?\{[A-Za-z][\w/.@-]{0,60} [-\dnNiI]|grad-norm quartiles|(?:is|was|are) {0,2}[:=]|\d,? (?:and|with) |ub[- ]?[a-z]{4,9} {1,3}\d|nner[- ]?[a-z]{4,9} {1,3}\d|\w\.(?:item|mean|avg|get_avg|sum|val|data|det)|>>|(?:unning|oving|olling) (?:mean|av)|(?:oss|OSS|ost) (?:of|for|on) [a-zA-Z]|decreased|(?:oss|OSS) \d{1,9} ?:"
-)
-"""What one of these holds; all other lines are left as they are at the cost of this one search."""
 
 
 def plain_sentences(text: str) -> str:
@@ -103,8 +99,6 @@ def plain_sentences(text: str) -> str:
     >>> plain_sentences("Loss 30: 0.5"), plain_sentences("Loss 2: 0.5")
     ('step 30, Loss: 0.5', 'Loss 2: 0.5')
     """
-    if _ODD.search(text) is None:
-        return text
     if braced := _BRACED.search(text):
         pairs = _INDEX.sub("_", _PAIR.sub(r"\1: ", braced["pairs"])).rstrip("}")
         return f"{text[: braced.start()]} {pairs}"

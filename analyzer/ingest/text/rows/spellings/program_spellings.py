@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analyzer.ingest.text.rows.odd_pairs import NUMBER
+from analyzer.ingest.text.rows.spellings import NUMBER
 from analyzer.lazy_regex import LazyRegex
 
 _OVER_SAMPLES = LazyRegex(rf"(?<=[:=] )({NUMBER}%?) \\?\* \d{{1,12}}(?=;)")

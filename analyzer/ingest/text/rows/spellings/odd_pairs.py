@@ -8,17 +8,11 @@ from __future__ import annotations
 
 import re
 
+from analyzer.ingest.text.rows.spellings import NUMBER
 from analyzer.lazy_regex import LazyRegex
 
-NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf))"
 _DECIMAL = r"(?:-?\d{1,12}\.\d{1,20}(?:[eE][-+]?\d{1,3})?|nan|inf)"
 
-_ODD = LazyRegex(
-    r"\t[A-Za-z][\w .]{0,40}[ \t](?:-?\d|nan)|_(?:(?<=[pnrh]_)\d{1,9}: [a-z]|(?:(?<=[ ,]\d[dD]_)|(?<=[ ,]\d_)|(?<=[ ,]\d\d_))[A-Za-z]|test -?\d|\w{1,30} {1,3}\d{1,12}\.\d{1,20}\s{0,4}$)"
-    r"|\[(?<=[a-z]\[)(?:-?\d{1,12}\.\d{1,20}|nan)\] |\|(?:(?<=\|g\|) {1,2}\d| L: )|\((?:(?<=metric \()\w|correct: \d|\w{1,3}/\w|(?<=ion \()[a-z]|(?<=est \()[a-z]|(?<=mAP\()0?\.\d)|^\([a-z]|%/\d"
-    r"|^#[Ii]ter|-trees:\d|s: (?:(?<=images: )|(?<=amples: ))[A-Z]| (?:/ (?:sec|iter)|per sec)"
-)
-"""What one of these holds; all other lines are left as they are at the cost of this one search."""
 
 _STEP_AHEAD = LazyRegex(
     r"^((?:[Tt]rain(?:ing)?|[Vv]al(?:id(?:ation)?)?|[Tt]est) )?(step|iter|iteration|epoch|batch)_(\d{1,9}): (?=[a-z][\w ]{0,30}[=:])"
@@ -103,8 +97,6 @@ def signed_pairs(text: str) -> str:
     >>> signed_pairs("speed: 17.5 batch / sec"), signed_pairs("900.5 examples per second"), signed_pairs("speed: 0.5s / iter")
     ('speed: 17.5 batch/sec', '900.5 examples/sec', 'speed: 0.5s/iter')
     """
-    if _ODD.search(text) is None:
-        return text
     if "\t" in text and _is_celled(text):
         text = _CELL.sub(r"\1: \3", text)
     text = _STEP_AHEAD.sub(r"\1\2 \3: ", text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analyzer.ingest.text.rows.odd_pairs import NUMBER, signed_pairs
+from analyzer.ingest.text.rows.spellings import NUMBER
 from analyzer.lazy_regex import LazyRegex
 
 _FORTRAN = r"-?\d{1,3}\.\d{1,12}[DE][-+]\d{1,3}|NaN"
@@ -59,6 +59,16 @@ _OF_KITTI = LazyRegex(
 )
 """A row of KITTI's evaluation, by how hard the objects are; each class has rows of its own, which are no course: ``bev  AP:9.5, 8.5, 7.5``."""
 _OBJECTIVE = LazyRegex(r"(?i)\b(objective) function value ?[:=] ?(?=[-+\dni])")
+_UNSIGNED = LazyRegex(
+    r"\t[A-Za-z][\w .]{0,40}[ \t](?:-?\d|nan)|_(?:(?<=[pnrh]_)\d{1,9}: [a-z]|(?:(?<=[ ,]\d[dD]_)|(?<=[ ,]\d_)|(?<=[ ,]\d\d_))[A-Za-z]|test -?\d|\w{1,30} {1,3}\d{1,12}\.\d{1,20}\s{0,4}$)"
+    r"|\[(?<=[a-z]\[)(?:-?\d{1,12}\.\d{1,20}|nan)\] |\|(?:(?<=\|g\|) {1,2}\d| L: )|\((?:(?<=metric \()\w|correct: \d|\w{1,3}/\w|(?<=ion \()[a-z]|(?<=est \()[a-z]|(?<=mAP\()0?\.\d)|^\([a-z]|%/\d"
+    r"|^#[Ii]ter|-trees:\d|s: (?:(?<=images: )|(?<=amples: ))[A-Z]| (?:/ (?:sec|iter)|per sec)"
+)
+"""What a line holds that ``odd_pairs`` may put into signs; it is loaded for the first of them."""
+_TOLD = LazyRegex(
+    r"\d ?(?:prc|pct|perc[a-z]{0,6}|th percentile|%)\) ?[:=]|[cC]orrect[a-z ]{0,16} ?[:=]\s{0,8}\d|@\[\d|(?:in|of|per|over) (?:this |the )?epoch ?[:=]|episode of length|[\]s] ?\{[A-Za-z][\w/.@-]{0,60} [-\dnNiI]|grad-norm quartiles|(?:is|was|are) {0,2}[:=]|\d,? (?:and|with) |ub[- ]?[a-z]{4,9} {1,3}\d|nner[- ]?[a-z]{4,9} {1,3}\d|\w\.(?:item|mean|avg|get_avg|sum|val|data|det)|>>|(?:unning|oving|olling) (?:mean|av)|(?:oss|OSS|ost) (?:of|for|on) [a-zA-Z]|decreased|(?:oss|OSS) \d{1,9} ?:"
+)
+"""What a sentence holds that ``told_spellings`` may make a row of."""
 _ODD = LazyRegex(
     r"^At iterate|</[a-z]|[\[(]'\w{1,40}', [-\dn]|\) (?<=\w\) )[-\d]|^[a-z]{2,20}-\d{1,9}-[a-zA-Z]|k (?:step|iter|its?\b|update|frame)| / (?<=\d / )[a-z]|^[A-Z][a-z]{3,7} on |^Total T: |\(\d{3,9}\) ?[:=]|(?:bbox|bev|3d|aos) {1,4}AP ?:|unction value ?[:=]|= Validation |best (?:model )?(?:and |is |was )?saved|, num steps \d|^e\d{1,5}b\d|^\d{1,9}\. [A-Za-z]\w{0,20}=|^[a-z]{3,5} {1,6}\d{1,9} {1,6}-?\d|\):(?<=(?:raw|ter)\):)|\((?:\d{1,9}, \d|'\d{1,9}', -?\d)"
 )
@@ -91,7 +101,10 @@ def plain_pairs(text: str) -> str:
     >>> plain_pairs("Cost on training data: 2.5"), plain_pairs("Total T: 900 Episode Num: 3 Episode T: 90 Reward: 2.5")
     ('training Cost: 2.5', 'step 900 Reward: 2.5')
     """
-    text = signed_pairs(text)
+    if _UNSIGNED.search(text) is not None:
+        from analyzer.ingest.text.rows.spellings.odd_pairs import signed_pairs  # noqa: PLC0415  (few logs hold one)
+
+        text = signed_pairs(text)
     if _ODD.search(text) is None:
         return text
     if step := _ITERATE.match(text):
@@ -141,3 +154,12 @@ def _by_columns(row: re.Match[str]) -> str:
 def _of_difficulty(match: re.Match[str]) -> str:
     kinds = zip(("easy", "moderate", "hard"), match.groups()[1:], strict=True)
     return ", ".join(f"part/val_{match[1]}_AP_{kind}: {value}" for kind, value in kinds)
+
+
+def in_plain_words(text: str) -> str:
+    """A sentence that tells a value as a row; other lines as they are."""
+    if _TOLD.search(text) is None:
+        return text
+    from analyzer.ingest.text.rows.spellings.told_spellings import plain_sentences  # noqa: PLC0415  (few logs hold one)
+
+    return plain_sentences(text)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from analyzer.ingest.text.rows.learned.pair_spellings import plain_pairs
-from analyzer.ingest.text.rows.learned.told_spellings import plain_sentences
+from analyzer.ingest.text.rows.spellings.pair_spellings import in_plain_words, plain_pairs
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import says_no_quantity, word_set
 
@@ -334,7 +333,7 @@ def plain_spelling(text: str) -> str:
         text = _EPOCH_ALONE.sub(lambda m: f"epoch {m[1] or m[2]} ", text)
     if text[:3] in _BEGINS_GENERATION and _GENERATION.match(text):
         text = _OF_GENERATION.sub(r"\1 fitness: ", text)
-    text = plain_sentences(plain_pairs(text))
+    text = in_plain_words(plain_pairs(text))
     if _ODD.search(text) is None:
         return text
     text = _POWER.sub(r"\1e\2", _EMPHASIS.sub(r"\2", text))
@@ -385,7 +384,7 @@ def _of_programs(text: str) -> str:
     """A row of a single program as it means it."""
     if not (text.startswith("train ") or _OF_PROGRAMS.search(text)):
         return text
-    from analyzer.ingest.text.rows.learned.program_spellings import plain_of_programs  # noqa: PLC0415  (few logs hold one)
+    from analyzer.ingest.text.rows.spellings.program_spellings import plain_of_programs  # noqa: PLC0415  (few logs hold one)
 
     return plain_of_programs(text)
 
