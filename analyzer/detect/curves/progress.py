@@ -309,7 +309,7 @@ def _breaks(
         risen = min(numbers.peak, float(values[1:].max()))
         out.put("peak_over_first", risen / base, [*refs_at(series, [peak]), *refs])
         lost = risen >= max(EXPLODED * base, float(values[0])) and numbers.last >= BACK * base
-        sound = grows_with_score or _regained(values) or numbers.steady
+        sound = grows_with_score or _regained(values) or numbers.steady or scatters
         sound = sound or (values.size < MANY and rises_and_falls(values[:-1]))
         out.put("exploded", lost and not sound, [*refs_at(series, [peak]), *refs])
         # The first rows may be an explosion themselves, so their median is the level of an untrained model.
@@ -338,21 +338,20 @@ def _breaks(
         half = values[values.size // 2 :]
         swing = float(median_of(np.abs(np.diff(half)))) / max(float(median_of(half)), 1e-12)
         turns = float(np.mean(np.diff(np.sign(np.diff(half))) != 0)) if half.size >= 3 else 0.0
-        out.put(
-            "swings",
-            swing >= SWING and turns >= 0.5 and float(median_of(half)) >= SWING_LEVEL * numbers.first,
-            refs,
-        )
+        high = float(median_of(half)) >= SWING_LEVEL * numbers.first
+        out.put("swings", swing >= SWING and turns >= 0.5 and high, refs)
 
 
 def _like_batches(values: Values) -> bool:
-    """Whether so few rows that their scatter is unknown turn back below what they rose to: a batch may cost twice what another does.
+    """Whether so few rows that their scatter is unknown turn back below what they rose to, or one is a tenth of both beside it.
 
-    >>> [_like_batches(np.array(rows)) for rows in ([150.0, 330.0, 210.0], [150.0, 210.0, 330.0], [1.0, 9.0, 8.0])]
-    [True, False, False]
+    >>> [_like_batches(np.array(rows)) for rows in ([150.0, 330.0, 210.0], [150.0, 210.0, 330.0], [1.0, 9.0, 8.0], [2, 0.06, 1, 3, 5])]
+    [True, False, False, True]
     """
-    few = values.size < SCATTER_POINTS and float(values.max()) < EXPLODED * float(values[0])
-    return few and bool((np.diff(values) < 0).any())
+    top, first = float(values.max()), float(values[0])
+    dips = values[1:-1] * WILD <= np.minimum(values[:-2], values[2:])
+    turns = values.size < SCATTER_POINTS and top < EXPLODED * first and bool((np.diff(values) < 0).any())
+    return turns or (values.size < MANY and top < WILD * first and bool(dips.any()))
 
 
 def _rose_too(held_out: tuple[Series, Trend] | None) -> bool:

@@ -425,3 +425,4 @@ def test_few_rows_from_the_middle_that_come_back_are_batches_and_no_run_away():
 
     assert exploded(0.05, 1.25, 1.25, 0.5) is not True
     assert exploded(0.05, 1.25, 5.0, 9.0) is True
+    assert exploded(0.002, 0.0001, 0.0015, 0.003, 0.0055) is not True  # one row is a tenth of both beside it
