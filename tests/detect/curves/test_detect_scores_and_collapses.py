@@ -181,6 +181,7 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"reward_mean": [10.0, 60.0, 90.0, 95.0, 92.0, 96.0, 91.0]}, "signal.policy.reward_lost", False),
         ({"reward_mean": [13.0, 7.0, 6.5, 6.6]}, "signal.policy.reward_lost", False),
         ({"reward_mean": [-257.0, -261.0, -267.0, -282.0]}, "signal.policy.reward_lost", True),
+        ({"reward_mean": [-0.5137, -0.5132, -0.5131, -0.5134, -0.5139, -0.514]}, "signal.policy.reward_lost", False),
         ({"reward_mean": [10 * v for v in (*range(20), *([19] * 20), *([4] * 5), *([18] * 5), *([5] * 10))]}, "signal.policy.reward_slumps", True),
         ({"reward_mean": [*range(60), *([20] * 20), *([58] * 20)]}, "signal.policy.reward_slumps", False),
         ({"reward_mean": [*range(60), *[55 + i % 5 for i in range(60)]]}, "signal.policy.reward_slumps", False),

@@ -38,6 +38,9 @@ END_LEVELS = 7
 OF_LEVEL = 0.2
 """A fifth of the highest level: rewards that never moved that far have neither been gained nor lost."""
 
+HARDLY = 0.05
+"""A twentieth of the highest reward: what never moved that far in a few rows was not lost either."""
+
 OF_GAIN = 0.2
 """A fifth of what was gained, missing at each level of the last third: better policies were found and not kept."""
 
@@ -131,7 +134,8 @@ def _reward(out: FactWriter, view: RunView) -> None:
     early = float(median_of(values[: max(values.size // 5, 1)]))
     out.put("reward_climbs", last - early > scatter(values) and best - last <= LOST / 3 * span, refs)
     lost = best - last >= LOST * span and last < early and best - last > 3 * scatter(values)
-    out.put("reward_lost", bool(span > 0 and lost), [*refs, *refs_at(series, [int(values.argmax())])])
+    moved = span > 0 and span >= HARDLY * float(np.abs(values).max())
+    out.put("reward_lost", bool(moved and lost), [*refs, *refs_at(series, [int(values.argmax())])])
     first = float(median_of(values[:ROWS]))
     gained = (
         last - first >= LOST * span and best - last <= LOST / 3 * span and last - first > 3 * scatter(values)
