@@ -242,21 +242,20 @@ def _only_evaluated(out: FactWriter, view: RunView, every: tuple[Score, ...]) ->
     out.put("all_wrong", right <= FEW_RIGHT and loss >= ABOVE_A_GUESS, refs)
 
 
-def _is_measure(name: str) -> bool:
-    """Whether a name is that of a score, or of an error that is not what is learned."""
-    return bool(read_score(name).better) or (
-        name not in {"loss", "eval_loss"} and read_name(name).quantity == "loss_like"
-    )
-
-
 def _undefined(out: FactWriter, view: RunView) -> None:
     """Whether a score or an error that nothing learns is no number in any row, although every loss and norm is one."""
+    points = [found for found in (view.once(loss_points), view.once(grad_points)) if found is not None]
+    errors = {"loss_like"} if points else set[str]()
     scored = [
         series
         for name in sorted(view.run.metrics.names)
-        if _is_measure(name) and (series := view.curve(name)) is not None and len(series)
+        if (
+            read_score(name).better
+            or (read_name(name).quantity in errors and name not in {"loss", "eval_loss"})
+        )
+        and (series := view.curve(name)) is not None
+        and len(series)
     ]
-    points = [found for found in (view.once(loss_points), view.once(grad_points)) if found is not None]
     if not scored or any(found.bad.any() for found in points):
         return
     never = [series for series in scored if np.isnan(series.value).all()]

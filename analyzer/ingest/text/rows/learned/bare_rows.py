@@ -253,9 +253,11 @@ class BareRows:
             if all(map(is_score, kind))
             and not all(isfinite(value) for _, told in rows for value in told.values())
         }
-        # a list of scores is the result of an evaluation, which may be all that a log tells
+        # a list of scores is the result of an evaluation, which may be all that a log tells; with errors and accuracies, of a single one
+        single = all(len(rows) == 1 for rows in self._beside.values())
         listed = all(
-            measures(name) or read_name(name).quantity == "accuracy" for name in chain(*self._beside)
+            is_score(name) or (single and (measures(name) or read_name(name).quantity == "accuracy"))
+            for name in chain(*self._beside)
         )
         results = self._beside if len(self._beside) >= BARE_NAMES and listed else {}
         waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course | results | broken  # fmt: skip
