@@ -261,3 +261,8 @@ def _undefined(out: FactWriter, view: RunView) -> None:
     never = [series for series in scored if np.isnan(series.value).all()]
     shown = (never or scored)[0]
     out.put("undefined", bool(never), refs_at(shown, [0]))
+    out.put(
+        "undefined_error",
+        any(read_name(series.metric).quantity in errors for series in never),
+        refs_at(shown, [0]),
+    )
