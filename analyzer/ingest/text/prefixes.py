@@ -98,6 +98,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("0123456789", rf"{_DATE} - (?P<logger>[^\s\[\]]{{1,200}}(?:\[line:\d{{1,6}}\])?) - {_LEVEL}(?::| -) ?"),
     ("0123456789", rf"{_DATE}{_ZONE} {_INDENTED}"),  # a collector's time before an indented traceback
     ("0123456789", rf"{_DATE}{_ZONE}[ :|-]{{0,3}}\s(?=\S)"),
+    # AReaL: 20260101-00:00:00.000 StatsLogger INFO: message
+    ("0123456789", rf"\d{{8}}-\d\d:\d\d:\d\d\.\d{{3}} (?P<logger>[\w.]{{1,80}}) {_LEVEL}: "),
     # RecBole: 12 Nov 21:13    INFO  message, Fri 31 Mar 2026 09:46:40 INFO message
     ("0123456789MTWFS", rf"(?:[A-Z][a-z]{{2}} )?\d{{1,2}} [A-Z][a-z]{{2}} (?:\d{{4}} )?\d\d:\d\d(?::\d\d)? {{1,6}}{_LEVEL} {{1,6}}"),
     ("0123456789", r"\d{1,7}(?:\.\d{1,3})?s\t\d{1,8}\t"),  # Kaggle: seconds, sequence number
@@ -107,6 +109,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("(", rf"\((?P<logger>[\w.]{{1,80}}:\d{{1,6}})\) {_LEVEL}: "),  # ESPnet: (asr_train:292) INFO: message
     # the place of the call behind a date in words: Sat, 03 Nov 2018 16:39:48 train.py[line:227] INFO message
     ("MTWFS", rf"[A-Z][a-z]{{2}}, \d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} \d\d:\d\d:\d\d (?P<logger>[\w./-]{{1,120}}\[line:\d{{1,6}}\]) {_LEVEL}:? "),
+    # the place of the call alone: main.py[line:231] INFO message
+    ("", rf"(?P<logger>[\w./-]{{1,120}}\.py\[line:\d{{1,6}}\]) {_LEVEL}:? "),
     # ctime: Wed Apr  8 21:25:58 2026 message
     ("MTWFS", r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d (?:[A-Z]{3,4} )?\d{4}[ :|-]{0,3}\s(?=\S)"),
     ("(", r"\((?:[\w.]{1,60} )?pid=\d{1,9}(?:, ip=(?P<host>[\d.]{7,15}))?\) ?"),  # Ray

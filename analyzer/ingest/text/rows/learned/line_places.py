@@ -16,7 +16,7 @@ _STEP = LazyRegex(
     rf"(?:total[ _](?:env[ _])?(?:time)?steps|time[ _]?steps?|steps?|iter(?:ation)?s?|it(?:e|r)?|n(?:um)?_updates|num_timesteps|n?updates?|up|(?<=global_)t|t_env|i(?= ?[=:] ?{INT} ?/)))(?:\.| at| n[or]\.?|(?<!s)_(?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
 )
 _BATCH = LazyRegex(
-    rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|gen|generations?|sweeps?|pass(?= {{1,2}}{INT})|cycles?|snapshots?)(?:[ _](?:idx|index|number|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
+    rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?|super)?batch(?:es)?|episodes?|mb|ticks?|rounds?|gen|generations?|sweeps?|pass(?= {{1,2}}{INT})|cycles?|snapshots?)(?:[ _](?:idx|index|number|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
 )
 _AMOUNTS = LazyRegex(r"(?i)\b(?:train|val|valid|test)\w{0,7} (?:steps|iters|iterations)\b")
 _EPOCH = LazyRegex(
@@ -41,7 +41,7 @@ _IN_EPOCH = LazyRegex(
     rf"\[ ?(?P<epoch>{INT})(?:/{INT})? {{0,4}}\]\s{{0,3}}\[ {{0,2}}(?P<step>{INT}) {{0,4}}/ {{0,2}}(?P<total>{INT})\s{{0,2}}(?:\([^)]{{0,6}}\))?\]"
 )
 _BRACKETS = LazyRegex(
-    rf"^\s{{0,40}}(?:>{{1,3}} )?\[ {{0,6}}(?:[Tt]rain(?:ing)?:? )?(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}| - ))?(?P<step>{INT})(?:/ {{0,3}}(?P<total>{INT})(?:,? {{1,2}}\(?[{INT}{FLOAT}]%\)?)?)?\](?=:?\s{{0,3}}\S)(?!\[[Ee]p)"
+    rf"^\s{{0,40}}(?:>{{1,3}} |\[{TIME}\] )?\[ {{0,6}}(?:[Tt]rain(?:ing)?:? |#)?(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}| - ))?(?P<step>{INT})(?:/ {{0,3}}(?P<total>{INT})(?:,? {{1,2}}\(?[{INT}{FLOAT}]%\)?)?)?\](?=:?\s{{0,3}}\S)(?!\[[Ee]p)"
 )
 _NUMBERED = LazyRegex(rf"\[{INT}\]:?\s{{1,3}}(?P<word>[A-Za-z]\w{{0,30}})")
 _LEADING = LazyRegex(

@@ -71,6 +71,30 @@ _PER_SECOND = LazyRegex(r"(?<=\d)(s| [a-z]{3,12})(?: / | per )(?:(s)ec(?:ond)?|(
 """A rate in words: ``17.5 batch / sec``, ``900.5 examples per second``, ``0.5s / iter``."""
 _TREES = LazyRegex(r"\bnum-trees:(?=\d)")
 """What grows by a tree a step, as Yggdrasil counts it."""
+_ENCLOSED_PAIR = LazyRegex(rf"\(([A-Za-z][\w./-]{{0,40}} ?[:=] ?{NUMBER}%?)\)(?=,|$)")
+"""Pairs in brackets of their own, as FunASR has them: ``(loss_avg: 0.5), (acc_avg: 0.75), (lr: 1e-5)``."""
+_BY_LETTERS = LazyRegex(
+    rf"\b(?P<name>MAE|MSE|RMSE|[Ll]oss|[Ee]rror)(?P<parts>(?: {{1,3}}[a-z]{{1,2}} {NUMBER} ?\({NUMBER}\)){{2,8}})(?![\w.])"
+)
+_LETTER = LazyRegex(rf" ([a-z]{{1,2}}) (?={NUMBER})")
+"""What was measured of several outputs, each by its letter, with means: ``MAE e 0.5(0.75)  f 0.25(0.5)``."""
+_ARROW_AHEAD = LazyRegex(r"(?:^|(?<=\] ))={1,3}> {1,2}#(\d{1,12}) {1,12}(?=[A-Za-z])")
+"""A step behind an arrow, as EfficientZero has it: ``==> #1000     Total Loss: 0.5``."""
+_OF_PLAY = LazyRegex(
+    rf"^\s{{0,4}}(?P<phase>train|eval|pretrain)\s{{1,9}}(?:E: (?P<episode>\d[\d,]{{0,12}})\s{{1,20}})?I: (?P<step>\d[\d,]{{0,12}})\s{{1,20}}(?:R: (?P<reward>{NUMBER})\s{{1,20}})?(?:S: (?P<success>{NUMBER})\s{{1,20}})?T: \d"
+)
+"""A row of TD-MPC2, by the first letters of episode, interactions, reward, success and time."""
+_OF_FLOW = LazyRegex(
+    rf"^\[ {{0,6}}(\d{{1,9}}), {{1,4}}(\d\.\d{{7}})\] {{1,9}}(\d\.\d{{4}}), {{1,9}}(\d\.\d{{4}}), {{1,9}}(\d\.\d{{4}}), {{1,9}}({_DECIMAL}), ?$"
+)
+_OF_KITTI = LazyRegex(rf"^(Validation) (KITTI): ({_DECIMAL}), ({_DECIMAL})\s{{0,4}}$")
+"""Rows of RAFT and its kin: step and rate, the shares of pixels within 1, 3 and 5 of the truth, and how far off they are in the mean."""
+_NAME_IN_BRACKETS = LazyRegex(
+    rf"(?<=\] )\[([a-z][\w/.-]{{1,40}}) {{0,30}}\] ?: {{0,3}}(?={_DECIMAL}\s{{0,4}}$)"
+)
+"""A name that is padded in brackets, behind a tag: ``It 50 [TRAIN] [total_loss    ]: 0.5``."""
+_OF_OUTPUT = LazyRegex(rf"\b(cost|error|loss|fer|acc):([a-z][\w/]{{1,40}}) (?={NUMBER}(?:,|\s|$))")
+"""Of which output of the network a value is, as RETURNN has it: ``cost:ctc 2.5, error:ctc 0.5``."""
 
 
 def signed_pairs(text: str) -> str:
@@ -96,6 +120,18 @@ def signed_pairs(text: str) -> str:
     ('err= 2.5%, err_2: 13.5%', 'val mAP@50: 61.5%', 'steps 9, return_test: 9.5, return_test_std: 1.5')
     >>> signed_pairs("speed: 17.5 batch / sec"), signed_pairs("900.5 examples per second"), signed_pairs("speed: 0.5s / iter")
     ('speed: 17.5 batch/sec', '900.5 examples/sec', 'speed: 0.5s/iter')
+    >>> signed_pairs("total step: 9, (loss_avg: 0.5), (lr: 1e-5), {}"), signed_pairs("epoch 3, loss: 0.5 (lr: 1e-5)")
+    ('total step: 9, loss_avg: 0.5, lr: 1e-5, {}', 'epoch 3, loss: 0.5 (lr: 1e-5)')
+    >>> signed_pairs("[9/90] | MAE e 0.5(0.75)  f 0.25(0.5)"), signed_pairs("==> #900      Total Loss: 0.5")
+    ('[9/90] | MAE_e: 0.5(0.75)  MAE_f: 0.25(0.5)', 'step 900, Total Loss: 0.5')
+    >>> signed_pairs("train   E: 9    I: 4,500    R: 2.5    T: 0:01:20"), signed_pairs("It   50 [TRAIN] [total_loss    ]: 0.5")
+    ('train episode: 9, step: 4500, reward: 2.5', 'It   50 [TRAIN] total_loss: 0.5')
+    >>> signed_pairs("[   100,  0.0000080]     0.2500,     0.5000,     0.7500,    15.5000, "), signed_pairs("Validation KITTI: 9.5, 31.5")
+    ('step 100, lr: 0.0000080, within_1px: 0.2500, within_3px: 0.5000, within_5px: 0.7500, train EPE: 15.5000', 'Validation KITTI_EPE: 9.5, KITTI_outliers: 31.5')
+    >>> signed_pairs("[   100,  0.0000080]     0.5000,     0.2500,     0.7500,    15.5000, ")[:31]
+    '[   100,  0.0000080]     0.5000'
+    >>> signed_pairs("step 9, cost:ctc nan, error:out/prob 0.5"), signed_pairs("[TRAIN] [workers ]: 4")
+    ('step 9, cost_ctc: nan, error_out_prob: 0.5', '[TRAIN] [workers ]: 4')
     """
     if "\t" in text and _is_celled(text):
         text = _CELL.sub(r"\1: \3", text)
@@ -105,6 +141,13 @@ def signed_pairs(text: str) -> str:
         text = _SNAKES.sub(lambda m: ", " + _SNAKE.sub(r"\1: \2,", m[0]), text)
     if text[:1] == "(" and _ALL_AHEAD.match(text):
         return _NAME_AHEAD.sub(r"\1: ", text).replace(" ", ", ").replace(":,", ":")
+    if play := _OF_PLAY.match(text):
+        told = ("episode", "step", "reward", "success")
+        return f"{play['phase']} " + ", ".join(
+            f"{name}: {play[name].replace(',', '')}" for name in told if play[name]
+        )
+    text = _OF_KITTI.sub(r"\1 \2_EPE: \3, \2_outliers: \4", _OF_FLOW.sub(_of_flow, text))
+    text = _ARROW_AHEAD.sub(r"step \1, ", _OF_OUTPUT.sub(_of_output, _NAME_IN_BRACKETS.sub(r"\1: ", text)))
     if text[:5].lower() == "#iter":
         text = text[1:]
     if step := _NEWTON.match(text):
@@ -112,6 +155,9 @@ def signed_pairs(text: str) -> str:
         pairs = zip(names, step.groups()[1:], strict=True)
         return ", ".join([step[1], *(f"{name}: {value}" for name, value in pairs)])
     if "(" in text:
+        if len(_ENCLOSED_PAIR.findall(text)) > 1:  # a single one is a remark
+            text = _ENCLOSED_PAIR.sub(r"\1", text)
+        text = _BY_LETTERS.sub(lambda m: _LETTER.sub(rf" {m['name']}_\1: ", m["parts"]).lstrip(), text)
         text = _COUNTED.sub(r", val accuracy: \1", _METRIC.sub(r"\1\2: ", text))
         text = _OVERLAPS.sub(r"val mAP@\1: ", _TESTED.sub(r"\1: \2, \1_std: \3", text))
         text = _KINDS.sub(_of_kinds, text)
@@ -127,6 +173,18 @@ def _is_celled(text: str) -> bool:
     """Whether several names stand beside their numbers in cells, of which one is no single word; a single one may be a remark."""
     cells = _CELL.findall(text)
     return len(cells) > 1 and any(between == "\t" or name.count(" ") > 1 for name, between, _ in cells)
+
+
+def _of_flow(match: re.Match[str]) -> str:
+    """The names of a row about optical flow, if its shares may be those within 1, 3 and 5 pixels."""
+    step, rate, one, three, five, distance = match.groups()
+    if not float(one) <= float(three) <= float(five) <= 1:
+        return match[0]
+    return f"step {step}, lr: {rate}, within_1px: {one}, within_3px: {three}, within_5px: {five}, train EPE: {distance}"
+
+
+def _of_output(match: re.Match[str]) -> str:
+    return f"{match[1]}_{match[2].replace('/', '_')}: "
 
 
 def _digits_behind(match: re.Match[str]) -> str:

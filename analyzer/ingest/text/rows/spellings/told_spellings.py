@@ -34,7 +34,7 @@ _EPISODE = LazyRegex(
 )
 """``resetting env. episode reward total was -21.0. running mean: -20.5``, and what was written after it."""
 _OF_WHAT = LazyRegex(
-    rf"(?i)^(\W{{0,4}}(?:[a-z]{{1,12}} ){{0,2}}(?:loss|cost)) (?:of|for|on) (?:the )?[a-z][a-z -]{{2,40}}[a-z] ?[:=]\s{{0,4}}(?={NUMBER}\s{{0,4}}$)"
+    rf"(?i)^(\W{{0,4}}(?:[a-z]{{1,12}} ){{0,2}}(?:loss|cost)) (?:of|for|on) (?:the )?(?!(?:val|valid|validation|test|dev|eval)\b)[a-z][a-z -]{{2,40}}[a-z] ?[:=]\s{{0,4}}(?={NUMBER}\s{{0,4}}$)"
 )
 """``Total loss of this and that: 0.5``."""
 _STOPPER = LazyRegex(
@@ -71,6 +71,32 @@ _RIGHT = LazyRegex(
     r"(?i)^(\W{0,8})(?:(?:the )?num(?:ber)? ?(?:of )?)?correct(?:ly)?(?: [a-z]{4,12})? ?[:=]\s{0,8}(\d{1,9}) ?/ ?(\d{1,9})(?: ?=? ?\(?(\d{1,3}(?:\.\d{1,20})?) ?%\)?)?\s{0,4}$"
 )
 """How many answers were right, of how many: ``# correct: 50/80 = 62.5%``."""
+_DOTTED = LazyRegex(
+    r"(?i)^(\W{0,4}(?:step|epoch|iter(?:ation)?|batch))\.{2,3} ?\((\d{1,12}(?:/\d{1,12})?) \| (?=[A-Z][\w ]{0,30}: )"
+)
+"""How scripts of Flax begin a row: ``Step... (500 | Loss: 0.5, Learning Rate: 0.001)``."""
+_AND_TIME = LazyRegex(r"^\[(\d{1,12}) \| (\d{1,9}\.\d{1,3})\] (?=[a-z]\w{0,20}=-?[\dni])")
+"""A step and the seconds since the start, in brackets: ``[9 | 11.25] loss=0.5 avg=0.75``."""
+_AND_RATE = LazyRegex(r"^\[(\d{1,9}), (0\.00\d{1,24}|\d\.\d{1,24}e-\d\d)\]\s{0,4}$")
+"""A list of nothing but the step and its rate, as loops after VITS have it: ``[200, 9.9e-05]``."""
+_REPORTED = LazyRegex(
+    r"\breport_(training|validation)_metrics\(steps_completed=(\d{1,12}), (?:[a-z_]{1,20}=\d{1,9}, )?metrics=(?=\{)"
+)
+"""What Determined logs of what it is told: ``report_training_metrics(steps_completed=100, metrics={'loss': 0.5})``."""
+_KIND_BEHIND = LazyRegex(rf"(?<=\w) <(?:loss|score|objective|metric)>(?= ?= ?{NUMBER}(?![\w.]))")
+"""What kind of value it is, as SageMaker says before the sign: ``train cross_entropy_objective <loss>=0.5``."""
+_OF_BATCH = LazyRegex(
+    rf"(?i)^(?:the )?((?:[a-z]{{1,12}} ){{0,3}}(?:loss|cost|accuracy|error)) of (epoch)[ -]?(\d{{1,9}})[ ,-]{{1,2}}(batch|step|iter)[ -]?(\d{{1,9}}) ?: ?(?={NUMBER}\s{{0,4}}$)"
+)
+"""``The train loss of epoch3-batch-50: 0.5``."""
+_RESULTS_AT = LazyRegex(
+    r"(?i)\b((?:valid(?:ation)?|val|test|eval(?:uation)?) results?) ?@ ?(\d{1,12}): ?(?=\{)"
+)
+"""When an evaluation was, as NATSpeech and its kin say: ``Validation results@250: {'total_loss': 0.5}``."""
+_FOR_EPOCH = LazyRegex(
+    rf"(?i)^(\W{{0,4}})((?:[\w@-]{{1,20}} ){{0,3}}[\w@-]{{1,20}}) for epoch (\d{{1,9}}) (?:is|was) (?={NUMBER}\s{{0,4}}$)"
+)
+"""``IoU of change for epoch 9 is 0.5``."""
 
 
 def plain_sentences(text: str) -> str:
@@ -98,7 +124,23 @@ def plain_sentences(text: str) -> str:
     ('# accuracy: 50/80 (62.5%)', 'accuracy: 50/80', 'Test loss: 0.5')
     >>> plain_sentences("Loss 30: 0.5"), plain_sentences("Loss 2: 0.5")
     ('step 30, Loss: 0.5', 'Loss 2: 0.5')
+    >>> plain_sentences("Step... (500 | Loss: 0.5, Learning Rate: 0.001)"), plain_sentences("[9 | 11.25] loss=0.5 avg=0.75")
+    ('Step 500 | Loss: 0.5, Learning Rate: 0.001)', 'step 9, time: 11.25, loss=0.5 avg=0.75')
+    >>> plain_sentences("epoch=3, train cross_entropy_objective <loss>=0.5"), plain_sentences("Validation results@250: {'loss': 0.5}")
+    ('epoch=3, train cross_entropy_objective=0.5', "Validation results step 250: {'loss': 0.5}")
+    >>> plain_sentences("The train loss of epoch3-batch-50:0.5"), plain_sentences("IoU of change for epoch 9 is 0.5")
+    ('epoch 3, batch 50, train loss: 0.5', 'epoch 9, IoU of change: 0.5')
+    >>> plain_sentences("[200, 9.9e-05]"), plain_sentences("[200, 9.5]")
+    ('step 200, lr: 9.9e-05', '[200, 9.5]')
+    >>> plain_sentences("report_validation_metrics(steps_completed=9, metrics={'loss': 0.5})")
+    "validation step 9: {'loss': 0.5})"
+    >>> plain_sentences("Step... (500 | of 900)"), plain_sentences("time for epoch 9 is over")
+    ('Step... (500 | of 900)', 'time for epoch 9 is over')
     """
+    text = _RESULTS_AT.sub(r"\1 step \2: ", _KIND_BEHIND.sub("", text))
+    text = _REPORTED.sub(r"\1 step \2: ", _AND_RATE.sub(r"step \1, lr: \2", text))
+    text = _AND_TIME.sub(r"step \1, time: \2, ", _DOTTED.sub(r"\1 \2 | ", text))
+    text = _FOR_EPOCH.sub(r"\1epoch \3, \2: ", _OF_BATCH.sub(r"\2 \3, \4 \5, \1: ", text))
     if braced := _BRACED.search(text):
         pairs = _INDEX.sub("_", _PAIR.sub(r"\1: ", braced["pairs"])).rstrip("}")
         return f"{text[: braced.start()]} {pairs}"

@@ -43,6 +43,11 @@ _HELD_OUT = LazyRegex(
 )
 """What stands before a dict of held-out data whose names do not say so: ``val: {'loss': 0.5}``."""
 
+_PLACED = LazyRegex(
+    r"(?i)(?<![a-z])(?:global[ _])?(?:step|iter(?:ation)?)[ :=#]{1,3}\d{1,12}(?:/\d{1,12})?\]? ?[:=,|-]{1,2} {0,3}$|\(steps_completed=\d{1,12}, metrics=$"
+)
+"""A step that another program states before its dict: ``step 100: {'loss': 0.5}``."""
+
 MAX_HEADING = 100
 """Characters of a line above a dict that is its heading, with what a logger puts in front of it."""
 
@@ -96,6 +101,10 @@ class HfConsole(Learnable):
                 values.keys().isdisjoint(_SIGNS)
                 or _HELD_OUT.search(text, max(0, match.start() - MAX_HEAD), match.start())
                 or self._is_below_heading(values, line)
+                or (
+                    "epoch" not in values
+                    and _PLACED.search(text, max(0, match.start() - MAX_HEAD), match.start())
+                )
             ):
                 continue
             if not found:
