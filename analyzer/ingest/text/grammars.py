@@ -97,6 +97,7 @@ def grammars() -> tuple[LineGrammar, ...]:
         _Late("failures.generation:GenerationLines", "generat", "Generat", "sample:", "Sample:", "output:", "Output:", "ompletion:", "esponse:"),
         JsonLines(),
         _Late("rows.tables.ruled_tables:RuledTables", "timestamp            duration"),
+        _Late("rows.tables.ruled_tables:TaskTables", "|n-shot|", "|Metric|"),
         PrintedTables(),
         TemplateRows(),
     )  # fmt: skip

@@ -405,3 +405,53 @@ def test_what_lightning_shows_of_an_evaluation_is_a_result_of_no_step(title):
     told = title != "Name of it"
     assert points(run, "eval_accuracy") == ([(None, 0.9712)] if told else [])
     assert points(run, "eval_loss") == ([(None, 0.1023)] if told else [])
+
+
+def test_boxes_of_two_pairs_a_line_stand_at_the_step_above_them():
+    box = "Step {n}00 | loss: 0.5\n╭──────┬─────╮\n│ a/task_reward/avg │ {v} │ a/task_reward/min │ 0.0000e+00 │\n│ update/grad_norm  │ 1.9e-01 │ update/lr │ 7.0e-06 │\n╰──────┴─────╯\n"
+    run = read_text("".join(box.format(n=n, v=n / 4) for n in (1, 2, 3)))
+
+    assert [value for _, value in points(run, "a/task_reward/avg")] == [0.25, 0.5, 0.75]
+    assert points(run, "update/grad_norm") == [(100, 0.19), (200, 0.19), (300, 0.19)]
+    classes = "| road | 0.5 | 0.25 | 0.75 |\n| sky | 0.25 | 0.5 | 0.75 |\n"
+    assert not read_text(classes * 3).metrics.names
+
+
+def test_a_box_of_one_column_holds_names_and_values_at_its_ends():
+    box = "╭────╮\n│ Trial PPO_a_00000 result        │\n├────┤\n│ num_env_steps_sampled    {n}000 │\n│ episode_reward_mean      {n}1.5 │\n│ episode_reward_max           70 │\n╰────╯\n"
+    run = read_text("".join(box.format(n=n) for n in (1, 2, 3)))
+
+    assert points(run, "reward_mean") == [(1000, 11.5), (2000, 21.5), (3000, 31.5)]
+    machine = "│ memory      9.5 │\n│ workers       4 │\n"
+    assert not read_text(machine * 3).metrics.names
+
+
+def test_columns_of_decimals_below_a_loss_that_stands_first_need_no_counter():
+    head = "           Loss       Lv       Lp     Lreg\n"
+    rows = "".join(f"       0.{n}000   0.4000   0.3000   0.0{n}00\n" for n in (9, 8, 7, 6))
+    run = read_text(head + rows)
+
+    assert [value for _, value in points(run, "loss")] == [0.9, 0.8, 0.7, 0.6]
+    assert [value for _, value in points(run, "lreg")] == [0.09, 0.08, 0.07, 0.06]
+    assert not read_text(head + rows.replace("0.4000", "many")).metrics.names
+    assert not read_text(head + rows[: rows.index("\n") + 1]).metrics.names
+
+
+def test_what_a_search_for_several_aims_measures_is_read_whatever_it_is():
+    head = "==========\nn_gen  |  n_eval  | n_nds  |      igd      |  indicator\n==========\n"
+    rows = "".join(f"     {n} |      {n}00 |     18 |  0.{9 - n}500000000 |      ideal\n" for n in (1, 2, 3))
+    run = read_text(head + rows)
+
+    assert points(run, "igd") == [(1, 0.85), (2, 0.75), (3, 0.65)]
+    assert set(run.metrics.names) == {"igd"}
+
+
+def test_the_scores_of_an_evaluation_harness_are_those_of_tasks_and_none_of_the_model():
+    head = "|  Tasks  |Version|Filter|n-shot| Metric |   |Value |   |Stderr|\n|---------|------:|------|-----:|--------|---|-----:|---|-----:|\n"
+    rows = "|arc_easy |      1|none  |     0|acc     |↑  |0.{n}000|±  |0.0102|\n|         |       |strict|     0|acc_norm|↑  |0.5000|±  |0.0103|\n"
+    run = read_text("".join(f"step {n}, loss: 0.5\n{head}{rows.format(n=n)}\n" for n in (1, 2)))
+
+    assert points(run, "part/val_arc_easy_acc") == [(1, 0.1), (2, 0.2)]
+    assert points(run, "part/val_arc_easy_acc_norm_strict") == [(1, 0.5), (2, 0.5)]
+    other = head.replace("Tasks", "Hosts")
+    assert not [name for name in read_text(other + rows.format(n=1)).metrics.names if "acc" in name]

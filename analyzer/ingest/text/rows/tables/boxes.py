@@ -33,16 +33,22 @@ MAX_KINDS = 32
 _ROW = LazyRegex(
     rf"^\s{{0,4}}[|\u2502] {{0,80}}(?P<key>[A-Za-z%][\w /%.()@-]{{0,60}}?) {{0,80}}[|\u2502] {{0,80}}(?P<value>{NUMBER})?(?: {{0,4}}s)? {{0,80}}[|\u2502]\s{{0,8}}$"
 )
+_TWO = LazyRegex(
+    rf"^\s{{0,4}}[|\u2502] {{0,80}}(?P<key>[A-Za-z][\w/.@-]{{0,60}}) {{0,80}}[|\u2502] {{0,80}}(?P<value>{NUMBER}) {{0,80}}[|\u2502] {{0,80}}(?:(?P<second>[A-Za-z][\w/.@-]{{0,60}}) {{0,80}}[|\u2502] {{0,80}}(?P<number>{NUMBER})|[|\u2502]?) {{0,80}}[|\u2502]\s{{0,8}}$"
+)
+_ALONE = LazyRegex(
+    rf"^\s{{0,4}}\u2502 {{1,4}}(?P<key>[a-z]\w{{1,60}}) {{2,80}}(?P<value>{NUMBER}) {{1,4}}\u2502\s{{0,8}}$"
+)
 _EVALUATED = LazyRegex(
     r"(?:^|\n)[^\n]{0,4}\u2503 {1,80}(?:Test|Validate) metric {1,80}\u2503 {1,80}DataLoader \d{1,3} {1,80}\u2503\s{0,8}\n[^\n\w]{0,400}$"
 )
 """The head of what Lightning shows of an evaluation, which stands alone and is a result all the same."""
-_STEPS = ("total_timesteps", "timestepssofar", "totalenvinteracts", "num_timesteps", "total_env_steps", "env_steps", "total_steps", "global_step",
+_STEPS = ("total_timesteps", "timestepssofar", "totalenvinteracts", "num_timesteps", "num_env_steps_sampled", "total_env_steps", "env_steps", "total_steps", "global_step",
           "steps", "step", "timesteps", "update", "n_updates", "iteration", "iterations", "itr")  # fmt: skip
 """Keys that say the step, the surest first; in small letters, without the name of their part."""
 
 _OTHER_COUNTERS = frozenset({"epoch", "episodes", "episode", "episodessofar", "epthisiter", "serial_timesteps", "nupdates", "samples", "time", "time_elapsed",
-                             "timeelapsed"})  # fmt: skip
+                             "timeelapsed", "episodes_total"})  # fmt: skip
 _EXPLORES = "%_time_spent_exploring"
 _NAMES = {
     "fps": "env_steps_per_second",
@@ -61,22 +67,23 @@ class Boxes:
     literals = ("| rollout/ ", "| train/ ", "| time/ ", "| eval/ ", "| epoch  ", "| test/", "| success_rate ", "| approxkl ", "| % time spent exploring", "AverageEpRet |", "AverageTestEpRet |", "| grad_norm ", "| lg_loss_scale ")  # fmt: skip
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[str, ...], _Box] = {}
+        self._waiting: dict[tuple[str, ...], _Box | None] = {}  # None for a kind that came again
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        row = _ROW.match(line.text)
-        if row is None:
+        pairs = _pairs(line.text)
+        if not pairs:
             return False
-        box = _Box(self)
+        box = _Box(self, log.step)
         box.counts = box.alone = _EVALUATED.search(line.before()) is not None
-        box.row(row["key"], row["value"], line)
+        for key, value in pairs:
+            box.row(key, value, line)
         log.captures.append(box)
         return True
 
     def wants(self, text: str) -> bool:
         """See ``Curious.wants``."""
-        return _ROW.match(text) is not None
+        return bool(_pairs(text))
 
     def complete(self, box: _Box, log: LogState) -> None:
         """Write a box, or keep it in mind until another of its kind shows that it is one of a course."""
@@ -85,15 +92,30 @@ class Boxes:
         if not any(is_sign(name) or read_score(name).better for name in plain):
             return
         if box.counts or kind in self._waiting:
-            if (first := self._waiting.pop(kind, None)) is not None:
+            if (first := self._waiting.get(kind)) is not None:
                 first.write(log)
-                box.counts = True
+                self._waiting[kind] = None
             box.write(log)
         elif len(self._waiting) < MAX_KINDS:
             self._waiting[kind] = box
 
     def finish(self, log: LogState) -> None:
         """A box that stayed alone is none of a course."""
+
+
+def _pairs(text: str) -> list[tuple[str, str | None]]:
+    """The names of a line with what stands beside them; none if it is no line of a box.
+
+    >>> _pairs("| loss | 0.5 |"), _pairs("| a/loss | 0.5 | a/lr | 1e-5 |"), _pairs("\u2502 reward_mean    2.5 \u2502")
+    ([('loss', '0.5')], [('a/loss', '0.5'), ('a/lr', '1e-5')], [('reward_mean', '2.5')])
+    >>> _pairs("| road | 0.5 | 0.25 |"), _pairs("| reward_mean    2.5 |")
+    ([], [])
+    """
+    if row := _ROW.match(text) or _ALONE.match(text):
+        return [(row["key"], row["value"])]
+    if two := _TWO.match(text):
+        return [(two["key"], two["value"])] + ([(two["second"], two["number"])] if two["second"] else [])
+    return []
 
 
 class _Box:
@@ -105,8 +127,9 @@ class _Box:
         alone: Whether it is the result of an evaluation, above which a bar counted the batches of that.
     """
 
-    def __init__(self, boxes: Boxes) -> None:
+    def __init__(self, boxes: Boxes, step: int | None) -> None:
         self._boxes = boxes
+        self._above = step
         self._part = ""
         self._steps: dict[str, int] = {}
         self._program = ""
@@ -116,9 +139,10 @@ class _Box:
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
-        row = _ROW.match(line.text)
-        if row is not None and self._rows < MAX_ROWS:
-            self.row(row["key"], row["value"], line)
+        pairs = _pairs(line.text)
+        if pairs and self._rows < MAX_ROWS:
+            for key, value in pairs:
+                self.row(key, value, line)
             return Fed.OWNED
         if line.text.lstrip()[:1] in {"|", "\u2502"}:
             return Fed.PASSED
@@ -152,7 +176,7 @@ class _Box:
         if self._program:
             log.out.framework(self._program)
         step = next(
-            (self._steps[name] for name in _STEPS if name in self._steps), None if self.alone else log.step
+            (self._steps[name] for name in _STEPS if name in self._steps), None if self.alone else self._above
         )
         if self._steps and step is not None:
             log.saw_step(step)

@@ -104,7 +104,7 @@ _DECIMAL_COMMA = LazyRegex(r"(?<![^\s|*-])(\d{1,9}),(?=\d{1,12}(?![^\s|*%]))")
 _POINT = LazyRegex(r"\d\.\d")
 # Nobody parts thousands behind a 0, nor other than three digits.
 _SURE_DECIMAL = LazyRegex(r"(?<![^\s|*-])(?:0,\d{1,12}|\d{1,9},(?:\d{1,2}|\d{4,12}))(?![^\s|*%])")
-_STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "iterat", "example_counter", "gen", "generation", UPDATES})  # fmt: skip
+_STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "iterat", "example_counter", "gen", "n_gen", "generation", UPDATES})  # fmt: skip
 _COUNTERS = EPOCHS | _STEPS
 _RULE = LazyRegex(r"^[-=+|: \u2500-\u257f]{3,}$")
 _HEADER_CELL = LazyRegex(r"^(?:\d[dD](?=_)|[^\W\d])[\w /.()%@#*-]{0,59}$")
@@ -130,7 +130,9 @@ class Head(NamedTuple):
     at_once: bool = False  # whether the first row must follow the head at once
     parts: bool = False  # its rows are those of the training and the held-out data
     scores: bool = False  # it is the result of one evaluation, in one row
-    unknown: bool = False  # nothing is known of its columns but the counter: all others are decimals
+    unknown: bool = (
+        False  # nothing is known of its columns but the counter, or the loss: all others are decimals
+    )
     classes: bool = False  # its rows are those of single classes
 
 
@@ -264,7 +266,13 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         losses and (told or (columned and len(measured) > 1 and len(measured) * 2 > len(others)))
     ):
         return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True)
+    if columned and names[0] == "loss" and len(names) > LOSSES_ALONE and text.startswith("  "):
+        return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True, unknown=True)
     return result if columned and not losses and len(scores) > 1 and names[0] not in OTHERS else None
+
+
+LOSSES_ALONE = 3
+"""Columns without a counter of which the first is the loss, and the others may be anything: ``Loss  Lv  Lp  Lreg``."""
 
 
 def _counted_head(head: Head, measured: list[str], text: str, *, sure: bool) -> Head | None:
@@ -295,12 +303,14 @@ def _optimised(names: tuple[str, ...], text: str) -> list[str]:
     told = [name for name in names if name in _STATISTICS]
     if names[0] == "step" and text.lstrip().startswith(SHARE_AHEAD):
         return list(names[1:])
+    if names[:2] == ("n_gen", "n_eval"):  # pymoo, which counts in the columns that begin alike
+        return [name for name in names[2:] if not name.startswith("n_")]
     if names[0] in _ROUNDS and len(told) > 1:
         return told
     return [name for name in names[1:] if _OBJECTIVES.search(name)] if names[0] in _COUNTERS else []
 
 
-_ROUNDS = frozenset({"gen", "generation"})
+_ROUNDS = frozenset({"gen", "n_gen", "generation"})
 _STATISTICS = frozenset({"avg", "mean", "median", "std", "min", "max"})
 _OBJECTIVES = LazyRegex(r"(?:^|_)(?:function_value|f\(x\)|fval|objf|fitness)(?:_|$)|^target$|^log_prob$")
 PARTS_OF_TOTAL = 2
@@ -417,9 +427,10 @@ class _Table(WritesAtOnce):
         return broken or count_in(name, cell) is not None
 
     def _is_counted(self, cells: dict[str, str]) -> bool:
-        """Whether a row is one of a course, whatever the head calls its first column, which counts: the others are decimals."""
+        """Whether a row is one of a course, whatever the head calls its first column, which counts or is the loss: the others are decimals."""
         first, *others = (cell.strip(ABOUT) for cell in cells.values())
-        return first.isdecimal() and all("." in cell and number_in(cell) is not None for cell in others)
+        begins = first.isdecimal() or (self._head.names[0] == "loss" and number_in(first) is not None)
+        return begins and all("." in cell and number_in(cell) is not None for cell in others)
 
     def _below(self, text: str) -> dict[str, str] | None:
         """Cells that each begin, or each end, where the name of a column does; fewer than there are columns."""

@@ -1,11 +1,17 @@
-"""The scoring history of H2O, a table whose columns are told by the strokes below their names.
+"""Tables that are told by the line below their names: the scoring history of H2O, and what an evaluation harness scored.
 
         timestamp            duration    number_of_trees    training_rmse    training_logloss
     --  -------------------  ----------  -----------------  ---------------  ------------------
         2026-01-01 10:10:10  0.000 sec   0                  nan              nan
         2026-01-01 10:10:11  1.250 sec   1                  0.5              0.625
 
-Cells may be empty. Before the first tree or iteration nothing was measured, so what is NaN there is none.
+    |  Tasks  |Version|Filter|n-shot| Metric |   |Value |   |Stderr|
+    |---------|------:|------|-----:|--------|---|-----:|---|-----:|
+    |arc_easy |      1|none  |     0|acc     |   |0.5000|±  |0.0100|
+    |         |       |none  |     0|acc_norm|   |0.2500|±  |0.0100|
+
+Cells may be empty. Before the first tree or iteration nothing was measured, so what is NaN there is none. A score of one task
+is no score of the model; those of one task and metric are a course where a log evaluates again and again.
 """
 
 from __future__ import annotations
@@ -35,6 +41,49 @@ class RuledTables(WritesAtOnce):
             return False
         log.captures.append(_Table(line.raw))
         return True
+
+
+class TaskTables(WritesAtOnce):
+    """Begins a table of an evaluation harness, in which a row is the score of a task."""
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        names = [cell.strip().lower() for cell in line.text.strip().strip("|").split("|")]
+        if not ({"metric", "value"} <= {*names} and names[0] in _TASKS):
+            return False
+        log.captures.append(_Tasks(names, log.step))
+        return True
+
+
+_TASKS = frozenset({"task", "tasks", "groups"})
+
+
+class _Tasks(WritesAtOnce):
+    """Scores of tasks in progress.
+
+    Args:
+        names: The columns.
+        step: Where the training was.
+    """
+
+    def __init__(self, names: list[str], step: int | None) -> None:
+        self._names = names
+        self._step = step
+        self._task = ""
+
+    def feed(self, line: LogLine, log: LogState) -> Fed:
+        """See ``Capture.feed``."""
+        found = [cell.strip() for cell in line.text.strip().removeprefix("|").removesuffix("|").split("|")]
+        if not line.text.lstrip().startswith("|") or len(found) != len(self._names):
+            return Fed.PASSED | Fed.ENDED
+        cells = dict(zip(self._names, found, strict=True))
+        self._task = found[0].strip(" -") or self._task
+        value = parse_number(cells["value"])
+        if value is not None and self._task and cells["metric"]:
+            kept = cells.get("filter", "none")
+            name = "_".join([self._task.replace(" ", "_"), cells["metric"], *([kept] * (kept != "none"))])
+            log.metric(f"part/val_{name}", value, line, self._step)
+        return Fed.OWNED
 
 
 class _Table(WritesAtOnce):

@@ -171,7 +171,7 @@ def grouped(above: str, text: str) -> tuple[tuple[str, ...], tuple[tuple[int, in
 
 
 OTHERS = frozenset(
-    {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps", "evals", "nevals", "fevals", "f-count", "func-count", "t", "time_left", "id"}
+    {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps", "evals", "nevals", "n_eval", "n_nds", "fevals", "f-count", "func-count", "t", "time_left", "id"}
 )  # fmt: skip
 OF_NONE = "valid_deviance"
 """What gbm prints as NaN in each row where no data are held out, which is its default."""
