@@ -79,8 +79,12 @@ def is_score(name: str) -> bool:
 
     >>> is_score("val_mIoU"), is_score("PSNR"), is_score("f1_threshold"), is_score("dice_coef")
     (True, True, False, True)
+    >>> is_score("Pass@4"), is_score("pass_4")
+    (True, False)
     """
     words = set(words_of(name.lower()))
+    if "@" in name and not words.isdisjoint(_OF_ANSWERS) and any(map(str.isdigit, words)):
+        return True
     if words >= _CLIP_SCORE:
         words -= {"clip"}
     if not words.isdisjoint(_OVERLAPS):
@@ -88,6 +92,8 @@ def is_score(name: str) -> bool:
     return not _SCORES.isdisjoint(words) and _SETTINGS.isdisjoint(words)
 
 
+_OF_ANSWERS = frozenset({"pass", "maj"})
+"""With a number of answers behind an ``@``, the share of tasks that one of them, or most of them, solves."""
 _CLIP_SCORE = frozenset({"clip", "score"})
 """How well pictures fit their texts, as the model of that name scores them; elsewhere the word makes a setting."""
 

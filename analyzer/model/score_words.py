@@ -27,8 +27,8 @@ _OTHER = word_set(
 _LETTERS = word_set("f p r")
 """Beside another word (``ents_f``) they are F-score, precision and recall."""
 
-_OF_RANKS = word_set("hr hitrate hits hit")
-"""Shares of users whose item is among the first k."""
+_OF_RANKS = word_set("hr hitrate hits hit pass maj")
+"""Shares of users whose item is among the first k, and of tasks that one of k answers solves, or that most of them do."""
 _OF_OUTPUT = word_set(
     "bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice ndcg mrr"
 )
@@ -80,6 +80,8 @@ def read_score(name: str) -> ScoreReading:
     (1, (1, 'eval', False))
     >>> read_score("Recall@20"), read_score("train_ndcg@10").phase
     (ScoreReading(better=1, phase='eval', whole=True, kind=frozenset({'recall@'})), 'train')
+    >>> read_score("pass@4")[:2], read_score("pass_4")[:2]
+    ((1, 'eval'), (0, ''))
     >>> [read_score(name)[:2] for name in ("eval_spearman_cosine", "valid_uer", "dev_si_sdr")]
     [(1, 'eval'), (-1, 'eval'), (0, '')]
     >>> read_score("knn_acc").phase, read_score("train_probe_top1").phase, read_score("linear_acc").phase

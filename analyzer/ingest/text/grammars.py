@@ -98,6 +98,7 @@ def grammars() -> tuple[LineGrammar, ...]:
         JsonLines(),
         _Late("rows.tables.ruled_tables:RuledTables", "timestamp            duration"),
         _Late("rows.tables.ruled_tables:TaskTables", "|n-shot|", "|Metric|"),
+        _Late("rows.tables.ruled_tables:OverlapTables", "|  all  |  .50  |"),
         PrintedTables(),
         TemplateRows(),
     )  # fmt: skip

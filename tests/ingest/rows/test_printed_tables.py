@@ -455,3 +455,22 @@ def test_the_scores_of_an_evaluation_harness_are_those_of_tasks_and_none_of_the_
     assert points(run, "part/val_arc_easy_acc_norm_strict") == [(1, 0.5), (2, 0.5)]
     other = head.replace("Tasks", "Hosts")
     assert not [name for name in read_text(other + rows.format(n=1)).metrics.names if "acc" in name]
+
+
+def test_precisions_at_several_overlaps_are_scores_of_boxes_and_of_masks():
+    table = "[1]   {n}00 || B: 0.5 | T: 0.75 || ETA: 1:00:00\n\n       |  all  |  .50  |  .75  |  .95  |\n-------+-------+-------+-------+-------+\n   {of} | {n}1.50 | 52.25 | 33.00 |  0.25 |\n-------+-------+\n"
+    run = read_text("".join(table.format(n=n, of="box") for n in (1, 2)))
+
+    assert [value for _, value in points(run, "val_box_map")] == [11.5, 21.5]
+    assert [value for _, value in points(run, "val_box_map50")] == [52.25, 52.25]
+    other = read_text(table.format(n=1, of="files"))
+    assert not [name for name in other.metrics.names if "map" in name]
+
+
+def test_a_counter_may_have_a_colon_in_the_head_and_in_the_rows():
+    head = "ITER:       LOSS               SUM(GRADNORM)\n"
+    run = read_text(head + "".join(f"188{n}:\t1.{n}5\t3.{n}5\n" for n in (1, 2, 3)))
+
+    assert points(run, "loss") == [(1881, 1.15), (1882, 1.25), (1883, 1.35)]
+    hosts = "HOST:       LOSS               SUM(GRADNORM)\nfirst:\t1.5\t3.5\n"
+    assert not points(read_text(hosts), "loss")

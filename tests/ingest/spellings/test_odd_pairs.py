@@ -65,6 +65,17 @@ def test_what_looks_like_such_a_row_is_none(text):
     assert not run.metrics.names, [(name, points(run, name)) for name in run.metrics.names]
 
 
+def test_the_share_of_tasks_that_an_answer_solves_is_a_score():
+    run = read_text(
+        lines("step {n} loss 2.5\nEvaluated some in 31.5s (Pass@1={v}, Completion Length: 850.5)")
+    )
+    assert points(run, "val_pass@1") == AT_STEPS
+    words = read_text(
+        lines("step {n} loss 2.5\nEvaluated some in 31.5s (pass={n}, Completion Length: 850.5)")
+    )
+    assert not [name for name in words.metrics.names if "pass" in name]
+
+
 def test_shares_of_pixels_that_fall_have_no_names():
     """Nothing says what the columns of another program are."""
     run = read_text(lines("[   {n}00,  0.0000080]     0.9000,     0.2500,     {v:.4f},    15.5000, "))

@@ -1,4 +1,4 @@
-"""Tables that are told by the line below their names: the scoring history of H2O, and what an evaluation harness scored.
+"""Tables that are told by the line below their names: the scoring history of H2O, what an evaluation harness scored, and YOLACT's precision by overlaps.
 
         timestamp            duration    number_of_trees    training_rmse    training_logloss
     --  -------------------  ----------  -----------------  ---------------  ------------------
@@ -9,6 +9,11 @@
     |---------|------:|------|-----:|--------|---|-----:|---|-----:|
     |arc_easy |      1|none  |     0|acc     |   |0.5000|±  |0.0100|
     |         |       |none  |     0|acc_norm|   |0.2500|±  |0.0100|
+
+           |  all  |  .50  |  .75  |
+    -------+-------+-------+-------+
+       box | 31.50 | 52.25 | 33.00 |
+      mask | 29.25 | 49.50 | 30.75 |
 
 Cells may be empty. Before the first tree or iteration nothing was measured, so what is NaN there is none. A score of one task
 is no score of the model; those of one task and metric are a course where a log evaluates again and again.
@@ -83,6 +88,49 @@ class _Tasks(WritesAtOnce):
             kept = cells.get("filter", "none")
             name = "_".join([self._task.replace(" ", "_"), cells["metric"], *([kept] * (kept != "none"))])
             log.metric(f"part/val_{name}", value, line, self._step)
+        return Fed.OWNED
+
+
+class OverlapTables(WritesAtOnce):
+    """Begins a table of mean precisions at several overlaps, in which a row is of boxes or of masks."""
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        names = [cell.strip() for cell in line.text.strip().strip("|").split("|")]
+        if names[0] != "all" or not all(_OVERLAP.match(name) for name in names[1:]):
+            return False
+        log.captures.append(_Overlaps(names, log.step))
+        return True
+
+
+_OVERLAP = LazyRegex(r"^0?\.\d\d$")
+_KEPT = ("all", "50", "75")
+"""Overlaps that others tell of a detector."""
+
+
+class _Overlaps(WritesAtOnce):
+    """Precisions in progress.
+
+    Args:
+        names: The columns behind the first.
+        step: Where the training was.
+    """
+
+    def __init__(self, names: list[str], step: int | None) -> None:
+        self._names = [name.removeprefix("0").removeprefix(".") for name in names]
+        self._step = step
+
+    def feed(self, line: LogLine, log: LogState) -> Fed:
+        """See ``Capture.feed``."""
+        if not line.text.strip(" -+"):
+            return Fed.PASSED
+        of, *found = (cell.strip() for cell in line.text.strip().removesuffix("|").split("|"))
+        if of not in {"box", "mask"} or len(found) != len(self._names):
+            return Fed.PASSED | Fed.ENDED
+        for name, cell in zip(self._names, found, strict=True):
+            value = parse_number(cell)
+            if value is not None and name in _KEPT:
+                log.metric(f"val_{of}_map{name.removeprefix('all')}", value, line, self._step)
         return Fed.OWNED
 
 

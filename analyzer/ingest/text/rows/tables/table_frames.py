@@ -60,8 +60,8 @@ def names_in(cell: str) -> list[str]:
 
     >>> names_in("Val Loss"), names_in("min&max std"), names_in("valid_loss/acc"), names_in("mse_t / mse_v"), names_in("train/loss")
     (['val_loss'], ['min_std', 'max_std'], ['valid_loss', 'valid_acc'], ['mse_t', 'mse_v'], ['train/loss'])
-    >>> names_in("rewards / format_reward")
-    ['rewards/format_reward']
+    >>> names_in("rewards / format_reward"), names_in("ITER:")
+    (['rewards/format_reward'], ['iter'])
     """
     name = _UNIT.sub("", _GLUED_PHASE.sub("_", in_english(cell).strip()).lower()).replace(
         "step (% done)", "step"
@@ -77,6 +77,7 @@ def names_in(cell: str) -> list[str]:
     name = name.replace(" ", "_")
     first, both, last = name.partition("&")
     of = last.partition("_")[2]
+    name = name.removesuffix(":")  # "ITER:", above rows that begin "9:"
     return [f"{first}_{of}", last] if both and of else [name.lstrip("#%").lstrip("_") or name]
 
 
@@ -223,7 +224,7 @@ def count_in(name: str, cell: str) -> int | None:
     """
     if _POWER.match(cell.strip()):
         return int(float(cell)) if float(cell).is_integer() else None
-    match = _COUNT.match(cell.strip(ABOUT).lower())
+    match = _COUNT.match(cell.strip(ABOUT).lower().removesuffix(":"))
     if match is None or ((match["rest"] or "").strip(".0") and name not in EPOCHS):
         return None  # a frame shows whole numbers as "20.0"
     return int(match["at"])
