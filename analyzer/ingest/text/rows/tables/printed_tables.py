@@ -35,16 +35,18 @@ from analyzer.ingest.text.rows.tables.table_frames import (
     OF_DEPTH,
     OF_NONE,
     OTHERS,
-    SHARE_AHEAD,
+    ROUNDS,
     UPDATES,
     count_in,
     counts_broken,
     grouped,
     is_called,
     is_columned,
+    is_measured,
     names_in,
     number_in,
     of_plays,
+    optimised,
     parted,
     phase_above,
     result_above,
@@ -115,8 +117,6 @@ _LETTERS = {"p": "precision", "r": "recall", "f": "f1", "a": "accuracy"}
 
 _SAMPLES = "support"
 """The last column of a report by classes: how many samples each has."""
-
-_MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_like"})
 
 _CLASS = word_set("class classes category categories class_name category_name object_class label")
 
@@ -236,8 +236,8 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     spans = tuple(span for _, span in named)
     others = [name for name in names if name not in _COUNTERS | OTHERS]
     scores = [name for name in others if read_score(name).better or name in OF_DEPTH]
-    measured = [name for name in others if _is_measured(name)] or _total_of_parts(names)
-    measured = measured or _optimised(names, text) or (scores if len(scores) > 1 else [])
+    measured = [name for name in others if is_measured(name)] or _total_of_parts(names)
+    measured = measured or optimised(names, text, _COUNTERS) or (scores if len(scores) > 1 else [])
     if not measured:
         framed = text.strip().startswith("|") and names[0] in _COUNTERS and len(others) > 1
         return Head(names, spans, ROWS_OF_DOUBTFUL, at_once=True, unknown=True) if framed else None
@@ -245,6 +245,13 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         return _counted_head(Head(names, spans), measured, text, sure=sure)
     if any(_NUMBER_WORD.search(cell[0]) for cell in cells):
         return None  # a row of values, not of names
+    return _uncounted_head(Head(names, spans), measured, scores, text)
+
+
+def _uncounted_head(head: Head, measured: list[str], scores: list[str], text: str) -> Head | None:
+    """A head none of whose columns counts."""
+    names, spans = head.names, head.spans
+    others = [name for name in names if name not in OTHERS]
     columned = is_columned(text)
     result = Head(names, spans, doubtful=ROWS_OF_SCORES, at_once=True, scores=True)
     if columned and len(scores) == len(names):
@@ -298,21 +305,6 @@ def _total_of_parts(names: tuple[str, ...]) -> list[str]:
     return ["total"] if is_counted and "total" in names[2 + PARTS_OF_TOTAL :] else []
 
 
-def _optimised(names: tuple[str, ...], text: str) -> list[str]:
-    """What a search prints of each round, whatever it measures: ``gen nevals avg std min max``, ``iter fevals function_value``."""
-    told = [name for name in names if name in _STATISTICS]
-    if names[0] == "step" and text.lstrip().startswith(SHARE_AHEAD):
-        return list(names[1:])
-    if names[:2] == ("n_gen", "n_eval"):  # pymoo, which counts in the columns that begin alike
-        return [name for name in names[2:] if not name.startswith("n_")]
-    if names[0] in _ROUNDS and len(told) > 1:
-        return told
-    return [name for name in names[1:] if _OBJECTIVES.search(name)] if names[0] in _COUNTERS else []
-
-
-_ROUNDS = frozenset({"gen", "n_gen", "generation"})
-_STATISTICS = frozenset({"avg", "mean", "median", "std", "min", "max"})
-_OBJECTIVES = LazyRegex(r"(?:^|_)(?:function_value|f\(x\)|fval|objf|fitness)(?:_|$)|^target$|^log_prob$")
 PARTS_OF_TOTAL = 2
 """Columns before one called "total" that make it the total loss."""
 
@@ -322,7 +314,7 @@ def _second_line(line: LogLine) -> Head | None:
     above = line.before().rstrip("\r\n").rpartition("\n")[2]
     if ALIKE.search(line.text):
         names, spans = grouped(above, line.text)
-        known = not _COUNTERS.isdisjoint(names) and any(map(_is_measured, names))
+        known = not _COUNTERS.isdisjoint(names) and any(map(is_measured, names))
         return Head(names, spans) if known else None
     if _SECOND.search(line.text) is None:
         return None
@@ -332,18 +324,13 @@ def _second_line(line: LogLine) -> Head | None:
     cells = ((a[0].strip().lower(), b[0].strip().lower()) for a, b in zip(first, second, strict=False))
     names = tuple("_".join(pair).strip("_").replace("i-b", "ib").replace(" ", "_") for pair in cells)
     fits = len(first) == len(second) >= CELLS_OF_TWO_LINES and len(set(names)) == len(names)
-    if not fits or not any(_is_measured(name) for name in names) or not _COUNTERS.intersection(names):
+    if not fits or not any(is_measured(name) for name in names) or not _COUNTERS.intersection(names):
         return None
     return Head(names, tuple(cell.span() for cell in second), at_once=True)
 
 
 CELLS_OF_TWO_LINES = 3
 """Columns of a head in two lines; lines of two words stand above each other everywhere."""
-
-
-def _is_measured(name: str) -> bool:
-    reading = read_name(name.replace("main/", ""))
-    return reading.quantity in _MEASURED and not reading.setting
 
 
 _Rows = list["tuple[dict[str, str], LogLine, int | None] | None"]  # waiting; None for one that was written
@@ -373,7 +360,7 @@ class _Table(WritesAtOnce):
             text = self._with_points(text)
         if "|" in text:
             text = _THOUSANDS.sub("", text)  # between strokes no comma parts two cells
-        if self._head.names[0] in _ROUNDS:
+        if self._head.names[0] in ROUNDS:
             text = _VECTOR.sub(r"\1", text)  # of several objectives the first
         cells = self._cells(text)
         if cells is not None:

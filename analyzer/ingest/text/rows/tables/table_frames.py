@@ -113,6 +113,36 @@ def with_phases(names: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
+def is_measured(name: str) -> bool:
+    """Whether a column is a loss, an accuracy or a reward.
+
+    >>> is_measured("validation/main/loss"), is_measured("loss_weight"), is_measured("time")
+    (True, False, False)
+    """
+    reading = read_name(name.replace("main/", ""))
+    return reading.quantity in _MEASURED and not reading.setting
+
+
+_MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_like"})
+
+
+def optimised(names: tuple[str, ...], text: str, counters: frozenset[str]) -> list[str]:
+    """What a search prints of each round, whatever it measures: ``gen nevals avg std min max``, ``iter fevals function_value``."""
+    told = [name for name in names if name in _STATISTICS]
+    if names[0] == "step" and text.lstrip().startswith(SHARE_AHEAD):
+        return list(names[1:])
+    if names[:2] == ("n_gen", "n_eval"):  # pymoo, which counts in the columns that begin alike
+        return [name for name in names[2:] if not name.startswith("n_")]
+    if names[0] in ROUNDS and len(told) > 1:
+        return told
+    return [name for name in names[1:] if _OBJECTIVES.search(name)] if names[0] in counters else []
+
+
+ROUNDS = frozenset({"gen", "n_gen", "generation"})
+_STATISTICS = frozenset({"avg", "mean", "median", "std", "min", "max"})
+_OBJECTIVES = LazyRegex(r"(?:^|_)(?:function_value|f\(x\)|fval|objf|fitness)(?:_|$)|^target$|^log_prob$")
+
+
 ALIKE = LazyRegex(
     r"^[^|\d]{2,80}\|\s{1,3}(?P<name>[A-Za-z]\w{1,20})\b[^|]{0,80}\|\s{1,3}(?P=name)\b[^|]{0,80}(?:\||$)"
 )
