@@ -33,10 +33,10 @@ TRAIN = [
     *(f"train/{name}" for name in ("loss", "grad_norm", "learning_rate", "epoch", "loss_scale")),
     *(
         f"perf/{name}"
-        for name in ("tokens_per_second", "step_time_ms", "tflops", "mem_allocated_gb", "mem_reserved_gb")
+        for name in ("tokens_per_second", "step_time_s", "tflops", "mem_allocated_gb", "mem_reserved_gb")
     ),
     *(f"optim/{name}" for name in ("param_norm", "update_ratio", "beta2_ema")),
-    *("data/wait_ms", "data/seq_len_mean", "Train/Loss/Raw"),
+    *("data/wait_s", "data/seq_len_mean", "Train/Loss/Raw"),
 ]
 EVAL = ["eval/loss", "eval/perplexity", "eval/accuracy", "eval/runtime"]
 FORMS = ("v1", "v2", "histograms")

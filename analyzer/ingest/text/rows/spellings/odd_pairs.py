@@ -107,7 +107,7 @@ def signed_pairs(text: str) -> str:
     >>> signed_pairs("> iter [ 3/90] train loss[2.5] remaining[0:20:00]"), signed_pairs("Val inference a_lt2 10.5 a_lt5 22.5")
     ('> iter [ 3/90] train loss: 2.5 remaining[0:20:00]', 'Val inference , a_lt2: 10.5, a_lt5: 22.5,')
     >>> signed_pairs("iter  1 act 1.5e+04 pre 2.5e+04 delta 1.5e+00 f 3.5e+04 |g| 1.5e+05 CG  10")
-    'iter  1, act: 1.5e+04, pre: 2.5e+04, radius: 1.5e+00, train objective: 3.5e+04, grad norm: 1.5e+05, CG: 10'
+    'iter  1, act: 1.5e+04, pre: 2.5e+04, radius: 1.5e+00, f: 3.5e+04, grad norm: 1.5e+05, CG: 10'
     >>> signed_pairs("T: 01s | E: 0.0/0.1 | B: 1/60 | L: 2.5"), signed_pairs("(epoch) 1 (batch) 20 (loss) 2.5")
     ('batch 1/60 loss: 2.5', 'epoch: 1, batch: 20, loss: 2.5')
     >>> signed_pairs("Validation (clean) EPE: 2.5, 1px: 0.75"), signed_pairs("Validation metric (iou): 0.5")
@@ -151,7 +151,7 @@ def signed_pairs(text: str) -> str:
     if text[:5].lower() == "#iter":
         text = text[1:]
     if step := _NEWTON.match(text):
-        names = ("act", "pre", "radius", "train objective", "grad norm", "CG")
+        names = ("act", "pre", "radius", "f", "grad norm", "CG")
         pairs = zip(names, step.groups()[1:], strict=True)
         return ", ".join([step[1], *(f"{name}: {value}" for name, value in pairs)])
     if "(" in text:
