@@ -96,6 +96,24 @@ _NAME_IN_BRACKETS = LazyRegex(
 _OF_OUTPUT = LazyRegex(rf"\b(cost|error|loss|fer|acc):([a-z][\w/]{{1,40}}) (?={NUMBER}(?:,|\s|$))")
 """Of which output of the network a value is, as RETURNN has it: ``cost:ctc 2.5, error:ctc 0.5``."""
 
+_PIPED = LazyRegex(
+    rf"\| ((?:[A-Z][A-Za-z-]{{1,20}} )(?:[A-Za-z][\w@-]{{0,20}} ){{1,3}}) {{0,2}}(?={_DECIMAL}%?(?: {{1,3}}\||\s{{0,4}}$))"
+)
+"""A name of several words in a cell between bars, whose last may end in a digit: ``| Train Micro f1 0.5 |``."""
+_OF_FRAMES = LazyRegex(
+    rf"^U (\d{{1,9}}) \| F (\d{{1,12}}) \| FPS (\d{{1,9}}) \| D \d{{1,9}} \| rR:\u03bc\u03c3mM (?P<returns>{NUMBER}(?: {NUMBER}){{3}}) \| F:\u03bc\u03c3mM (?P<lengths>{NUMBER}(?: {NUMBER}){{3}}) \| H ({NUMBER}) \| V ({NUMBER}) \| pL ({NUMBER}) \| vL ({NUMBER}) \| ∇ (?={NUMBER}\s{{0,4}}$)"
+)
+"""A row of rl-starter-files: updates, frames, reshaped returns and lengths (mean, spread, least, most), entropy, value, losses, norm."""
+_BEHIND_ARROW = LazyRegex(
+    rf"^>(\d{{1,9}})(?:/\d{{1,9}})?,(?: \d{{1,9}}/\d{{1,9}},)? (?=[a-z]\w{{0,10}}(?:={NUMBER}|\[{_DECIMAL}\]))"
+)
+_SQUARE_PAIR = LazyRegex(rf"(?<= )([a-z]\w{{0,10}})\[({_DECIMAL})\](?=,? |\s{{0,4}}$)")
+"""A step behind an arrow, and values that may stand in brackets: ``>9, d1[0.5] d2[0.25] g[1.5]``."""
+_OF_LIKELIHOOD = LazyRegex(r"^<(\d{1,9})> (LL/token): (?=-?\d)")
+"""A row of MALLET's topics: ``<50> LL/token: -9.5``."""
+_DEVIANCE = LazyRegex(rf"^(Deviance) = ({NUMBER}) Iterations - (\d{{1,6}})\s{{0,4}}$")
+"""A step of R's ``glm``."""
+
 
 def signed_pairs(text: str) -> str:
     r"""A row with a sign between each name and its number; other lines as they are.
@@ -130,9 +148,21 @@ def signed_pairs(text: str) -> str:
     ('step 100, lr: 0.0000080, within_1px: 0.2500, within_3px: 0.5000, within_5px: 0.7500, train EPE: 15.5000', 'Validation KITTI_EPE: 9.5, KITTI_outliers: 31.5')
     >>> signed_pairs("[   100,  0.0000080]     0.5000,     0.2500,     0.7500,    15.5000, ")[:31]
     '[   100,  0.0000080]     0.5000'
+    >>> signed_pairs("Epoch 1 | Train Micro f1 0.5 | Val Loss 0.25"), signed_pairs(">9, d1[0.5] g[1.5]"), signed_pairs(">9, a=0.5 g=1.5")
+    ('Epoch 1 | Train Micro f1: 0.5 | Val Loss: 0.25', 'step 9, d1: 0.5, g: 1.5,', 'step 9, a=0.5 g=1.5')
+    >>> signed_pairs("U 1 | F 2048 | FPS 1647 | D 1 | rR:\u03bc\u03c3mM 0.2 0.3 0.0 0.9 | F:\u03bc\u03c3mM 9.5 4.5 1.5 25 | H 1.6 | V 0.1 | pL -0.008 | vL 0.009 | ∇ 0.07")
+    'step 2048, updates: 1, fps: 1647, return_mean: 0.2, return_std: 0.3, return_min: 0.0, return_max: 0.9, ep_len_mean: 9.5, ep_len_std: 4.5, ep_len_min: 1.5, ep_len_max: 25, entropy: 1.6, value: 0.1, policy_loss: -0.008, value_loss: 0.009, grad_norm: 0.07'
+    >>> signed_pairs("<50> LL/token: -9.5"), signed_pairs("Deviance = 9.5 Iterations - 3")
+    ('step 50, LL/token: -9.5', 'step 3, Deviance: 9.5')
     >>> signed_pairs("step 9, cost:ctc nan, error:out/prob 0.5"), signed_pairs("[TRAIN] [workers ]: 4")
     ('step 9, cost_ctc: nan, error_out_prob: 0.5', '[TRAIN] [workers ]: 4')
     """
+    if frames := _OF_FRAMES.match(text):
+        return _of_frames(frames) + text[frames.end() :]
+    if arrow := _BEHIND_ARROW.match(text):
+        return _SQUARE_PAIR.sub(r"\1: \2,", f"step {arrow[1]}, {text[arrow.end() :]}")
+    text = _PIPED.sub(lambda m: f"| {m[1].rstrip()}: ", _OF_LIKELIHOOD.sub(r"step \1, \2: ", text))
+    text = _DEVIANCE.sub(r"step \3, \1: \2", text)
     if "\t" in text and _is_celled(text):
         text = _CELL.sub(r"\1: \3", text)
     text = _STEP_AHEAD.sub(r"\1\2 \3: ", text)
@@ -167,6 +197,17 @@ def signed_pairs(text: str) -> str:
     text = _PER_SECOND.sub(lambda m: f"{m[1]}/{'sec' if m[2] else m[3]}", text)
     text = _INITIALS.sub(r"batch \1 loss: \2", _IN_BRACKET.sub(r"\1: \2", text))
     return _TREES.sub("iteration: ", _OF_MODELS.sub(_of_models, text))
+
+
+def _of_frames(row: re.Match[str]) -> str:
+    """The names of a row of rl-starter-files, up to its last one."""
+    update, frames, fps, _, _, entropy, value, policy_loss, value_loss = row.groups()
+    pairs = [f"step {frames}", f"updates: {update}", f"fps: {fps}"]
+    for name, values in (("return", row["returns"]), ("ep_len", row["lengths"])):
+        kinds = zip(("mean", "std", "min", "max"), values.split(), strict=True)
+        pairs += [f"{name}_{kind}: {of}" for kind, of in kinds]
+    pairs += [f"entropy: {entropy}", f"value: {value}", f"policy_loss: {policy_loss}"]
+    return ", ".join([*pairs, f"value_loss: {value_loss}", "grad_norm: "])
 
 
 def _is_celled(text: str) -> bool:

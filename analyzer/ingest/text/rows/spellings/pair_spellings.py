@@ -63,12 +63,13 @@ _UNSIGNED = LazyRegex(
     r"\t[A-Za-z][\w .]{0,40}[ \t](?:-?\d|nan)|_(?:(?<=[pnrh]_)\d{1,9}: [a-z]|(?:(?<=[ ,]\d[dD]_)|(?<=[ ,]\d_)|(?<=[ ,]\d\d_))[A-Za-z]|test -?\d|\w{1,30} {1,3}\d{1,12}\.\d{1,20}\s{0,4}$)"
     r"|\[(?<=[a-z]\[)(?:-?\d{1,12}\.\d{1,20}|nan)\] |\|(?:(?<=\|g\|) {1,2}\d| L: )|\((?:(?<=metric \()\w|correct: \d|\w{1,3}/\w|(?<=ion \()[a-z]|(?<=est \()[a-z]|(?<=mAP\()0?\.\d)|^\([a-z]|%/\d"
     r"|^#[Ii]ter|-trees:\d|s: (?:(?<=images: )|(?<=amples: ))[A-Z]| (?:/ (?:sec|iter)|per sec)"
+    r"|\| [A-Z][A-Za-z-]{1,20} [A-Za-z][\w@-]{0,20} (?:[\w@-]{1,20} )?\d|^U \d{1,9} \||^>\d{1,9}[,/]|^<\d{1,9}> LL|^Deviance = "
     r"|\), \([a-zA-Z][\w./-]{0,40} ?[:=]|\(\d{1,9}\.\d{1,12}\) {1,3}[a-z]{1,2} \d|=> {1,2}#\d| I: \d|^\[ {1,6}\d{1,9}, {1,4}\d\.\d{7}\]|KITTI: \d|\] \[[a-z][\w/.-]{1,40} {0,30}\] ?:|:(?:(?<=cost:)|(?<=error:)|(?<=loss:)|(?<=fer:)|(?<=acc:))[a-z]"
 )
 """What a line holds that ``odd_pairs`` may put into signs; it is loaded for the first of them."""
 _TOLD = LazyRegex(
     r"\d ?(?:prc|pct|perc[a-z]{0,6}|th percentile|%)\) ?[:=]|[cC]orrect[a-z ]{0,16} ?[:=]\s{0,8}\d|@\[\d|(?:in|of|per|over) (?:this |the )?epoch ?[:=]|episode of length|[\]s] ?\{[A-Za-z][\w/.@-]{0,60} [-\dnNiI]|grad-norm quartiles|(?:is|was|are) {0,2}[:=]|\d,? (?:and|with) |ub[- ]?[a-z]{4,9} {1,3}\d|nner[- ]?[a-z]{4,9} {1,3}\d|\w\.(?:item|mean|avg|get_avg|sum|val|data|det)|>>|(?:unning|oving|olling) (?:mean|av)|(?:oss|OSS|ost) (?:of|for|on) [a-zA-Z]|decreased|(?:oss|OSS) \d{1,9} ?:"
-    r"|\.\. ?\(\d|^\[\d{1,12} \| \d|<(?:loss|score|objective|metric)> ?=|of epoch[ -]?\d|esults? ?@ ?\d|for epoch \d|^\[\d{1,9}, \d|_metrics\(s"
+    r"|\.\. ?\(\d|^\[\d{1,12} \| \d|<(?:loss|score|objective|metric)> ?=|of epoch[ -]?\d|esults? ?@ ?\d|for epoch \d|after \d{1,9} [a-z]{4,10} ?[:=]|^\[\d{1,9}, \d|_metrics\(s"
 )
 """What a sentence holds that ``told_spellings`` may make a row of."""
 _ODD = LazyRegex(

@@ -98,6 +98,11 @@ _FOR_EPOCH = LazyRegex(
 )
 """``IoU of change for epoch 9 is 0.5``."""
 
+_AFTER = LazyRegex(
+    rf"(?i)^(\W{{0,4}}(?:[a-z]{{1,12}} ){{0,2}}(?:loss|cost|error|accuracy|reward)) after (\d{{1,9}}) ({_WHEN})s? ?[:=] {{0,3}}(?={NUMBER}\s{{0,4}}$)"
+)
+"""``Error after 900 iterations:0.5``."""
+
 
 def plain_sentences(text: str) -> str:
     r"""A sentence that tells a value as ``name: value``; other lines as they are.
@@ -130,6 +135,8 @@ def plain_sentences(text: str) -> str:
     ('epoch=3, train cross_entropy_objective=0.5', "Validation results step 250: {'loss': 0.5}")
     >>> plain_sentences("The train loss of epoch3-batch-50:0.5"), plain_sentences("IoU of change for epoch 9 is 0.5")
     ('epoch 3, batch 50, train loss: 0.5', 'epoch 9, IoU of change: 0.5')
+    >>> plain_sentences("Error after 900 iterations:0.5"), plain_sentences("Error after 3 attempts: 5")
+    ('iteration 900, Error: 0.5', 'Error after 3 attempts: 5')
     >>> plain_sentences("[200, 9.9e-05]"), plain_sentences("[200, 9.5]")
     ('step 200, lr: 9.9e-05', '[200, 9.5]')
     >>> plain_sentences("report_validation_metrics(steps_completed=9, metrics={'loss': 0.5})")
@@ -137,6 +144,7 @@ def plain_sentences(text: str) -> str:
     >>> plain_sentences("Step... (500 | of 900)"), plain_sentences("time for epoch 9 is over")
     ('Step... (500 | of 900)', 'time for epoch 9 is over')
     """
+    text = _AFTER.sub(r"\3 \2, \1: ", text)
     text = _RESULTS_AT.sub(r"\1 step \2: ", _KIND_BEHIND.sub("", text))
     text = _REPORTED.sub(r"\1 step \2: ", _AND_RATE.sub(r"step \1, lr: \2", text))
     text = _AND_TIME.sub(r"step \1, time: \2, ", _DOTTED.sub(r"\1 \2 | ", text))
