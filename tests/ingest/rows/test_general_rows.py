@@ -445,3 +445,19 @@ def test_a_row_that_was_cut_off_is_read_by_the_names_that_stood_together_before(
 
     assert points(run, "side_a") == [(10, 1.25), (20, 2.25), (30, 61.75)]
     assert "side_a" not in read_text(cut).metrics.names
+
+
+def test_the_size_of_a_frame_of_pandas_is_no_memory_of_the_process():
+    rows = "".join(
+        f"step {n} loss {2.5 - n / 20:.3f}\ndtypes: float64(9), object(1)\nmemory usage: {n + 9.5}{unit}\n"
+        for n in range(12)
+        for unit in ("+ KB", " KB", "+ MB")
+    )
+
+    assert set(read_text(rows).metrics.names) == {"loss"}
+
+
+def test_the_memory_of_a_process_is_one():
+    rows = "".join(f"step {n} loss 0.5\nmemory usage: {n + 900.5} MB\n" for n in range(12))
+
+    assert {"loss", "memory_usage"} == set(read_text(rows).metrics.names)
