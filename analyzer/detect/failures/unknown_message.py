@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView
+from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.message_features import pieces
 from analyzer.detect.likeness.places import put_places
 from analyzer.detect.linear import PackedRidge, read_linear, ridge_of, shares_of
@@ -79,6 +80,8 @@ _AFTERWARDS = frozenset({"cascade", "teardown"})
 _REPORTS = frozenset({"torchrun_worker_failed"})
 """Reports of launchers that are no consequence of something in the log, but the first that is known."""
 
+_IN_A_THREAD = "Exception in thread "
+
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``message.*``."""
@@ -122,6 +125,28 @@ def _errors(view: RunView) -> Iterator[tuple[int, int, str]]:
             continue
         least = max(end.errors[0][0], roots[end.source])
         until = min((line for line in after[end.source] if line > least), default=math.inf)
+        aside = _of_loaders_left_behind(view, end.source, end.errors)
         for number, text in end.errors:
-            if number < until and number not in after[end.source]:
+            if number < until and number not in after[end.source] and number not in aside:
                 yield end.source, number, text
+
+
+def _of_loaders_left_behind(view: RunView, source: int, errors: Iterable[tuple[int, str]]) -> set[int]:
+    """Numbers of the lines by which threads of a loader miss workers that ended with the main process: that tells nothing of why it did."""
+    order = order_of(view)
+    missed = {
+        failure.place[2]
+        for failure in order.of("dataloader_worker_killed")
+        if failure.place[1] == source and order.follows(failure)
+    }
+    aside: set[int] = set()
+    stack: list[int] | None = None
+    for number, text in errors if missed else ():
+        stack = [] if text.startswith(_IN_A_THREAD) else stack
+        if stack is None:
+            continue
+        stack.append(number)
+        if number in missed:
+            aside.update(stack)
+            stack = None
+    return aside

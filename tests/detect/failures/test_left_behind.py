@@ -170,3 +170,47 @@ def test_help_that_quotes_an_error_is_no_error():
     assert not kinds(quoted, "cuda_oom") + kinds(wrapped, "cuda_oom")
     assert kinds(raised, "cuda_oom")
     assert kinds(of_a_rank, "cuda_oom")
+
+
+LOADER_THREAD = """Exception in thread Thread-{0} (results_loop):
+Traceback (most recent call last):
+  File "/opt/py/lib/threading.py", line 953, in run
+    self._target(*self._args, **self._kwargs)
+  File "/opt/py/site-packages/batchgenerators/dataloading/nondet_multi_threaded_augmenter.py", line 103, in results_loop
+    raise RuntimeError("One or more background workers are no longer alive. Exiting.")
+RuntimeError: One or more background workers are no longer alive. Exiting.
+"""
+TRACKER_SUMMARY = """wandb: Run history:
+wandb: train/loss ▁▂▃
+wandb: Run summary:
+wandb: train/loss 0.25
+wandb:   val/loss 0.5
+wandb:   val/dice 0.75
+wandb:   lr 0.01
+"""
+
+
+@pytest.mark.parametrize("between", ["", TRACKER_SUMMARY], ids=["at once", "below a tracker's summary"])
+@pytest.mark.parametrize(
+    ("exception", "cause"),
+    [
+        ("RuntimeError: shape '[3, 4]' is invalid for input of size 9", "user-code-exception"),
+        ("OSError: [Errno 28] No space left on device", "disk-full"),
+    ],
+)
+def test_threads_of_a_loader_that_miss_workers_after_the_end_killed_nothing(
+    tmp_path, between, exception, cause
+):
+    log = tmp_path / "train.log"
+    rows = "".join(f"step {n} loss {2.5 - n / 20:.3f}\n" for n in range(24))
+    ended = f'Traceback (most recent call last):\n  File "/app/train.py", line 20, in main\n    step()\n{exception}\n'
+    log.write_text(rows + ended + between + LOADER_THREAD.format(7) + LOADER_THREAD.format(40))
+
+    assert analyzer.diagnose(log).findings[0].cause.id == cause
+
+
+def test_a_loader_that_misses_workers_first_is_what_ended_the_run(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text("step 1 loss 2.5\n" + LOADER_THREAD.format(7))
+
+    assert analyzer.diagnose(log).findings[0].cause.id == "dataloader-worker-killed"

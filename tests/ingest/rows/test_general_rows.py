@@ -461,3 +461,12 @@ def test_the_memory_of_a_process_is_one():
     rows = "".join(f"step {n} loss 0.5\nmemory usage: {n + 900.5} MB\n" for n in range(12))
 
     assert {"loss", "memory_usage"} == set(read_text(rows).metrics.names)
+
+
+def test_what_a_tracker_sums_up_at_its_end_is_no_row_of_a_course():
+    rows = "".join(f"step {n} loss {2.5 - n / 20:.3f}\n" for n in range(12))
+    summary = "wandb: Run summary:\nwandb: train/loss 0.25\nwandb:   val/loss 0.5\nwandb: lr 0.01\n"
+
+    metrics = read_text(rows + summary).metrics
+    assert set(metrics.names) == {"loss"}
+    assert len(metrics) == 12
