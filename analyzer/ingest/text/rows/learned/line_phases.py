@@ -15,7 +15,7 @@ from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.rows.learned.line_fields import Field
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, in_english, may_be_held_out
 from analyzer.ingest.text.rows.learned.line_places import slot_at
-from analyzer.ingest.text.rows.spellings.line_spellings import NUMBER
+from analyzer.ingest.text.rows.spellings import NUMBER
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity, words_of
 from analyzer.model.score_words import read_score

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
+from analyzer.ingest.text.rows.spellings import NUMBER
 from analyzer.ingest.text.rows.spellings.pair_spellings import in_plain_words, plain_pairs
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import says_no_quantity, word_set
 
-NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf)|1\.#(?:IND|QNAN|INF)0{0,12})"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev|h[eo]ld-?out"
 
 _ODD = LazyRegex(

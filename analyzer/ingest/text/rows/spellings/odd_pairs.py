@@ -109,9 +109,9 @@ _BEHIND_ARROW = LazyRegex(
 )
 _SQUARE_PAIR = LazyRegex(rf"(?<= )([a-z]\w{{0,10}})\[({_DECIMAL})\](?=,? |\s{{0,4}}$)")
 """A step behind an arrow, and values that may stand in brackets: ``>9, d1[0.5] d2[0.25] g[1.5]``."""
-_OF_LIKELIHOOD = LazyRegex(r"^<(\d{1,9})> (LL/token): (?=-?\d)")
+_OF_LIKELIHOOD = LazyRegex(r"^<(\d{1,9})> (?=LL/token: -?\d)")
 """A row of MALLET's topics: ``<50> LL/token: -9.5``."""
-_DEVIANCE = LazyRegex(rf"^(Deviance) = ({NUMBER}) Iterations - (\d{{1,6}})\s{{0,4}}$")
+_DEVIANCE = LazyRegex(rf"^Deviance = ({NUMBER}) Iterations - (\d{{1,6}})\s{{0,4}}$")
 """A step of R's ``glm``."""
 
 
@@ -161,8 +161,8 @@ def signed_pairs(text: str) -> str:
         return _of_frames(frames) + text[frames.end() :]
     if arrow := _BEHIND_ARROW.match(text):
         return _SQUARE_PAIR.sub(r"\1: \2,", f"step {arrow[1]}, {text[arrow.end() :]}")
-    text = _PIPED.sub(lambda m: f"| {m[1].rstrip()}: ", _OF_LIKELIHOOD.sub(r"step \1, \2: ", text))
-    text = _DEVIANCE.sub(r"step \3, \1: \2", text)
+    text = _PIPED.sub(lambda m: f"| {m[1].rstrip()}: ", _OF_LIKELIHOOD.sub(r"step \1, ", text))
+    text = _DEVIANCE.sub(r"step \2, Deviance: \1", text)
     if "\t" in text and _is_celled(text):
         text = _CELL.sub(r"\1: \3", text)
     text = _STEP_AHEAD.sub(r"\1\2 \3: ", text)
