@@ -48,12 +48,17 @@ class RuledTables(WritesAtOnce):
         return True
 
 
+def _cells(line: LogLine) -> list[str]:
+    """What stands between the bars of a line; one at either end parts nothing."""
+    return [cell.strip() for cell in line.text.strip().removeprefix("|").removesuffix("|").split("|")]
+
+
 class TaskTables(WritesAtOnce):
     """Begins a table of an evaluation harness, in which a row is the score of a task."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        names = [cell.strip().lower() for cell in line.text.strip().strip("|").split("|")]
+        names = [name.lower() for name in _cells(line)]
         if not ({"metric", "value"} <= {*names} and names[0] in _TASKS):
             return False
         log.captures.append(_Tasks(names, log.step))
@@ -78,7 +83,7 @@ class _Tasks(WritesAtOnce):
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
-        found = [cell.strip() for cell in line.text.strip().removeprefix("|").removesuffix("|").split("|")]
+        found = _cells(line)
         if not line.text.lstrip().startswith("|") or len(found) != len(self._names):
             return Fed.PASSED | Fed.ENDED
         cells = dict(zip(self._names, found, strict=True))
@@ -96,7 +101,7 @@ class OverlapTables(WritesAtOnce):
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        names = [cell.strip() for cell in line.text.strip().strip("|").split("|")]
+        names = _cells(line)
         if names[0] != "all" or not all(_OVERLAP.match(name) for name in names[1:]):
             return False
         log.captures.append(_Overlaps(names, log.step))
@@ -180,6 +185,3 @@ class _Table(WritesAtOnce):
             ):
                 continue
             log.metric(name, value, line, step)
-
-    def finish(self, log: LogState) -> None:
-        """See ``Capture.finish``: what was read is written."""
