@@ -99,6 +99,7 @@ DETECTORS: tuple[Detector, ...] = (
     _of("scores", "curves.heldout.scores", "signal.score.", _rows, policies=False),
     _of("tasks", "curves.heldout.tasks", "signal.tasks.", lambda run: run.events.of("task_scores") or any("forget" in name or "bwt" in name for name in run.metrics.names), policies=False),
     _of("kept_scores", "curves.heldout.kept_scores", "signal.score.", _rows, policies=False),
+    _of("perfect_scores", "curves.heldout.perfect_scores", "signal.score.", _rows, policies=False),
     _of("last_row", "curves.heldout.last_row", "signal.last.", _scored, policies=False),
     _of("adversaries", "curves.players.adversaries", "signal.gan.", _rows, policies=False),
     _of("collapse", "curves.players.collapse", "signal.collapse.", _rows, policies=False),
@@ -107,7 +108,7 @@ DETECTORS: tuple[Detector, ...] = (
     _of("design", "setup.design", "config.design.", lambda run: run.config.entries),
     _of("script", "setup.script", "config.script.", lambda run: any(entry.key_in_source.startswith("script.") for entry in run.config.entries)),
     _of("rl", "curves.players.rl", "signal.rl. config.rl."),
-    _of("rl_course", "curves.players.rl_course", "signal.policy.", _rows),
+    _of("rl_course", "curves.players.rl_course", "signal.policy.", lambda run: _rows(run) or run.events.of("update_cut_short")),
     _of("exceptions", "failures.exceptions", "exception.", lambda run: run.events.of("python_traceback")),
     _of(
         "settings",

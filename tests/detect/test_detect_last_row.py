@@ -56,6 +56,7 @@ def test_the_last_predictions_that_are_shown_are_empty(kinds, step, told):
     ("name", "label", "told"),
     [
         ("loss", "2. 7. 7. 1.", True),
+        ("loss", "road", True),  # no classifier names nothing
         ("val_wer", "2 7 1", True),
         ("loss", "2 7 1", None),  # classes of an image of which the model finds none
         ("loss", "17 7 71", None),

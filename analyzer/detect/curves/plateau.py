@@ -86,7 +86,7 @@ _LAYER = LazyRegex(
 _INDEX = LazyRegex(r"\d{1,3}")
 _ERROR = LazyRegex(
     # a phoneme error rate, but not samples_per_second
-    r"(?:^|[/_.-])(?:wer|cer|per(?!_[a-z])|word_error_rate|char(?:acter)?_error_rate)(?:$|[/_.])"
+    r"(?:^|[/_.-])(?:wer|cer|ter|per(?!_[a-z])|(?:word|token|phone(?:me)?|char(?:acter)?|letter)_error_rate)(?:$|[/_.])"
 )
 _DEAD = LazyRegex(r"(?:^|[/_.])dead_?(?:frac|fraction|share|ratio|neurons|units|relu)\w{0,20}$")
 _CTC = LazyRegex(r"(?:^|[/_.])(?:ctc_?loss|loss_?ctc)(?:$|[/_.])")
@@ -298,7 +298,7 @@ def _one_answer(out: FactWriter, view: RunView) -> None:
 
 
 def _errors(out: FactWriter, view: RunView) -> None:
-    """Word or character error rates that never leave 100 %, and whether CTC is trained."""
+    """Error rates of words, characters or tokens that never leave 100 %, and whether CTC is trained."""
     names = view.run.metrics.names
     words = [
         entry

@@ -250,9 +250,11 @@ def _without_lost_digits(data: bytes) -> bytes:
     b'step 10 loss 0.3141592653589\nstep 20 loss \n'
     >>> _without_lost_digits(b"step 10 loss 0.3142\nstep 20 loss 0\n")
     b'step 10 loss 0.3142\nstep 20 loss 0\n'
+    >>> _without_lost_digits(b"step 10 loss=0.3142, lr=0.1\nstep 20 loss=0.\n")
+    b'step 10 loss=0.3142, lr=0.1\nstep 20 loss=\n'
     """
     text = data.rstrip(b"\r\n")
-    if not text[-1:].isdigit():
+    if not text.removesuffix(b".")[-1:].isdigit():
         return data
     at = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
     kept = without_torn_number(text[at:], text[max(at - BEFORE_BYTES, 0) : at], LONG_DIGITS)
@@ -288,6 +290,8 @@ def without_torn_number(last: bytes, before: bytes, digits: int = 0) -> bytes:
         if digits:
             behind = whole.group().partition(b".")[2]
             is_whole = whole.end() < len(record) or b"." in torn.group() or len(behind) < digits
+            is_cut = torn.group().endswith(b".") and torn.group().count(b".") == 1
+            is_whole = not behind if is_cut else is_whole
         return last if is_whole else last[: torn.start()]
     return last
 

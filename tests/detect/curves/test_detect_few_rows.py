@@ -271,6 +271,17 @@ def test_one_row_tells_what_no_sound_run_prints(columns, fact, told):
     assert RunMaker().log(columns).plain().get(fact) is told
 
 
+@pytest.mark.parametrize(
+    ("steps", "told"), [([0] * 9 + [30], True), ([12, 30, 0, 45, 80, 7], False), ([0] * 4, None)]
+)
+def test_updates_that_a_limit_of_the_divergence_ends_at_their_first_step(steps, told):
+    maker = RunMaker()
+    for line, at in enumerate(steps, 10):
+        maker.event("update_cut_short", line=line, at=at)
+
+    assert maker.plain().get("signal.policy.cut_at_once") is told
+
+
 @pytest.mark.parametrize(("name", "told"), [("td_loss", True), ("critic_loss", None), ("loss", None)])
 def test_errors_of_an_agents_values_grow_though_no_reward_is_printed(name, told):
     grown = RunMaker().log({name: [5.0 * 4**i for i in range(10)]}).plain()

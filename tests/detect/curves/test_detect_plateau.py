@@ -102,6 +102,13 @@ def test_a_speed_per_second_is_no_phoneme_error_rate(name):
     assert "signal.stall.error_rate_stuck" not in facts
 
 
+@pytest.mark.parametrize(("name", "told"), [("val-ter", True), ("token_error_rate", True), ("filter", None)])
+def test_errors_of_tokens_are_a_rate_too(name, told):
+    facts = RunMaker().log({name: [100.0] * 30, "loss": [3.0] * 30}).plain()
+
+    assert facts.get("signal.stall.error_rate_stuck") is told
+
+
 def test_ctc_that_emits_blanks():
     maker = RunMaker().log({"ctc_loss": [2.9] * 30, "loss": [2.9] * 30})
     facts = maker.log({"eval_wer": [1.0, 1.0, 1.0, 1.0]}, every=7).plain()

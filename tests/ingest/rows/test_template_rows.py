@@ -160,6 +160,27 @@ class TestBareColumns:
         assert ("unnamed" in names) is (beside == "")
 
 
+@pytest.mark.parametrize("word", ["Batch #", "Epoch ", "Iter: "])
+def test_three_numbers_behind_a_counter_with_a_word_are_a_course(word):
+    text = "".join(f"{word}{at}: {value}\n" for at, value in ((0, "0.5"), (500, "0.25"), (1000, "nan")))
+
+    assert points(read_text(text), "unnamed")[:2] == [(0, 0.5), (500, 0.25)]
+    assert RunView(read_text(text)).curve("loss").logged_as == "unnamed"
+
+
+def test_letters_that_were_read_wrongly_are_no_loss():
+    text = '[ERR:3] "road" -> "rod"\n[OK] "a" -> "a"\n[ERR:2] "moon" -> ""\n'
+
+    assert read_text(text * 3).metrics.names == ()
+
+
+def test_boxes_whose_frames_were_lost_are_told_apart_by_what_begins_them():
+    box = "| time/ | |\n| episodes | {n} |\n| total_timesteps | {n}00 |\n| train/ | |\n| critic_loss | {n}.5 |\n| ent_coef_loss | 0.25 |\n"
+    run = read_text(box.format(n=4) + box.format(n=8))
+
+    assert points(run, "value_loss") == [(400, 4.5), (800, 8.5)]
+
+
 def test_how_many_rows_were_read_by_their_wording_is_told():
     assert only(read_text("it 1: loss 0.5\nit 2: loss 0.25\n"), "rows_read_by_name")["rows"] == 2
 

@@ -104,10 +104,10 @@ def _empty_predictions(out: FactWriter, view: RunView) -> None:
 
 
 def _transcribes(view: RunView, labels: list[str]) -> bool:
-    """Whether something says that sequences are put out: a metric, a setting, or labels in which an item comes twice in turn."""
+    """Whether something says that sequences are put out: a metric, a setting, labels that are words, or in which an item comes twice in turn."""
     settings = (f"{entry.key_in_source} {entry.value}" for entry in view.run.config.entries)
     return (
-        any(_TWICE.search(label) for label in labels)
+        any(_TWICE.search(label) or any(map(str.isalpha, label)) for label in labels)
         or any(_TRANSCRIBES & set(words_of(name)) for name in view.run.metrics.names)
         or any(_TRANSCRIBES & set(words_of(text)) for text in settings)
     )

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
-from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE, small_percentages
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
@@ -84,12 +83,6 @@ _OF_PHRASES = frozenset(
     {"bleu", "bleu4", "sacrebleu", "chrf", "rouge", "rouge1", "rouge2", "rougel", "meteor", "cider", "spice"}
 )
 
-AT_ONCE, NEARLY_ALL = 1500, 0.7
-"""Steps within which a log begins early: a score that is perfect there in seven rows of ten was not learned."""
-
-EASY = 0.05
-"""Nats that the first epoch costs on average; untrained steps among a hundred that are learned at once cost as much alone."""
-
 ERRORS = frozenset({"err", "error", "errors", "errorrate"})
 
 GUESS_OF_RANKS = 0.05
@@ -156,7 +149,6 @@ def detect(view: RunView, out: FactWriter) -> None:
     _general_lost(out, [score for score in every if score.reading.kind & GENERAL], learns=learns)
     _lost(out, tuple(s for s in found if s.name in kept and not s.reading.kind & GENERAL))
     _turned(out, view, [s for s in found if s.name in kept and s.reading.phase == "eval" and s.reading.whole])
-    _perfect(out, view, found)
     _guessed(out, found, learns=learns)
 
 
@@ -444,46 +436,6 @@ def _halved(out: FactWriter, score: Score) -> None:
     first, last = float(score.values[0]), float(score.values[-1])
     if score.reading.better > 0 and 0 < last <= HALF * first:
         out.put("lost", value=True, refs=refs_at(score.series, [0, len(score.series) - 1]))
-
-
-def _perfect(out: FactWriter, view: RunView, found: tuple[Score, ...]) -> None:
-    """Scores that are at their bound in nearly all rows of a log that begins with the training."""
-    from_first = _easy_from_the_first_batch(view)
-    early = [
-        score
-        for score in found
-        if score.reading.whole
-        and (score.reading.better > 0 or score.reading.kind & ERRORS)
-        and ((score.series.step_at(0) or 0) <= AT_ONCE if has_steps(score.series) else from_first)
-    ]
-    full = [
-        score
-        for score in early
-        if float((score.series.value == _bound(score)).mean()) >= NEARLY_ALL
-        # where the first rows show how it rose, it was learned: one row at the level of a guess is enough
-        and float(median_of(score.series.value[:FROZEN_ROWS])) == _bound(score)
-        and abs(float(score.values[0]) - (score.reading.better > 0)) <= 1.0 - HIGH
-    ]
-    if early:
-        shown = (full or early)[0].series
-        out.put("perfect_at_once", bool(full), refs_at(shown, [0, len(shown) - 1]))
-        out.put("perfect_name", shown.logged_as, refs_at(shown, [0]))
-        held = [score for score in full if score.reading.phase == "eval"]
-        out.put("perfect_held_out", bool(held), refs_at(shown, [0, len(shown) - 1]))
-
-
-def _easy_from_the_first_batch(view: RunView) -> bool:
-    """Whether the first row costs next to nothing: where it is a mean of the first epoch, its first batches were right too."""
-    epoch, known = view.finite("epoch"), view.once(loss_trend)
-    begins = epoch is None or float(epoch.value[0]) <= 1
-    return begins and known is not None and 0 <= known[1].first <= EASY
-
-
-def _bound(score: Score) -> float:
-    """The best that a score can be."""
-    if score.reading.better < 0:
-        return 0.0
-    return PERCENT if score.percent or float(score.series.value.max()) > PERCENT else 1.0
 
 
 def _guessed(out: FactWriter, found: tuple[Score, ...], *, learns: bool) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, event_refs, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.heldout.scores import Score, scores_of
 from analyzer.detect.curves.trend import scatter
@@ -62,6 +62,9 @@ AWAY, AWAY_FROM = 10.0, 0.02
 UNMOVED_KL, UNMOVED_ENTROPY = 1e-4, 0.02
 """A two-hundredth of the usual target in most updates, not one sample clipped in any, and an entropy within two hundredths of its first."""
 
+CUT_SHORT, MOSTLY = 5, 0.8
+"""Five updates and more that a limit of the divergence ended, four of five of them before the second step: the first step alone goes too far."""
+
 BEYOND = 1e3
 """Nats between a policy and its reference over one answer; what still writes like its reference stays below a hundred."""
 
@@ -94,6 +97,7 @@ _OF_ANSWERS = word_set("completion_length_mean completion_clipped_share frac_rew
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.policy.*``."""
+    _cut_short(out, view)
     if not reward_metrics(view):
         of_values = [name for name in view.run.metrics.names if _is_value_loss(name)]
         if any(set(words_of(name)) & _OF_TARGETS for name in of_values):
@@ -227,6 +231,15 @@ def _trust(out: FactWriter, view: RunView) -> None:
     if away is not None and len(away) > 1:
         first, last = abs(float(away.value[0])), float(away.value[-1])
         out.put("kl_grows", last >= AWAY_FROM and last >= AWAY * first, ends_of(away))
+
+
+def _cut_short(out: FactWriter, view: RunView) -> None:
+    """Whether the limit of the divergence ends updates before they have begun."""
+    cut_short = view.events("update_cut_short")
+    if len(cut_short) >= CUT_SHORT:
+        at_once = sum(event.fields.get("at") == 0 for event in cut_short)
+        refs = event_refs([cut_short[0], cut_short[-1]])
+        out.put("cut_at_once", at_once >= MOSTLY * len(cut_short), refs)
 
 
 def _unmoved(out: FactWriter, view: RunView) -> None:

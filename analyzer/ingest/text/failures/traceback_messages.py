@@ -65,7 +65,9 @@ CARRIES = LazyRegex(
 MAX_MESSAGE = 500
 """Characters kept of a message, its further lines included."""
 
-_RAISES = LazyRegex(r"\b(?:raise (?P<exception>[A-Za-z_][\w.]{2,100}) ?\(|assert (?P<condition>.{3,200}))")
+_RAISES = LazyRegex(
+    r"\b(?:raise (?!type\()(?P<exception>[A-Za-z_][\w.]{2,100}) ?\(|assert (?P<condition>.{3,200}))"
+)
 _LITERAL = LazyRegex(
     r"(?<!\w)[fFrRbB]{0,2}(?P<mark>[\"'])(?P<said>(?:(?!(?P=mark))[^\\]|\\.){4,300})(?:(?P=mark)|$)"
 )

@@ -65,8 +65,8 @@ _EXCEPTION_NAME = LazyRegex(
 )
 _SMALL_NAMES = frozenset({"error", "timeout", "gaierror", "herror"})
 """Exceptions whose class begins with a small letter: ``cv2.error``, ``zlib.error``, ``socket.timeout``."""
-_NOTES = frozenset({"SimplifiedTraceback"})
-"""Exceptions that only say that frames were left out (JAX)."""
+_NOTES = frozenset({"SimplifiedTraceback", "_FallbackException"})
+"""Exceptions that only say that frames were left out (JAX), or that a faster way was not taken (TensorFlow)."""
 _OF_POWERSHELL = "FullyQualifiedErrorId"
 """The last of the lines that it puts below the first one of standard error; the one above repeats that line."""
 # What stands above one that a program caught and told for the curious: a record of the lowest level, a library's list of what it tried.

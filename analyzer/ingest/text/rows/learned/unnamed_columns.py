@@ -31,8 +31,8 @@ MIN_ROWS = 10
 MIN_NAMED = 3
 """Rows below a line that names them, each with a counter that runs on evenly."""
 
-MIN_COUNTED = 5
-"""Rows whose counter a word calls an epoch or a step; beside it a number is printed for its course."""
+MIN_COUNTED, MIN_BETTER = 5, 3
+"""Rows whose counter a word calls an epoch or a step, beside it a number is printed for its course; fewer where it falls, or breaks."""
 
 MIN_ALONE, MIN_FALLING = 30, 10
 """Numbers without a counter that make a course, and lines of one number each that do if they fall beyond their scatter."""
@@ -54,7 +54,7 @@ MAX_ROWS = 100_000
 """Rows that are kept in mind."""
 
 COLUMNS = LazyRegex(
-    rf"(?i)^(?::\s{{1,8}}|\s{{0,2}})(?:(?P<word>(?:[a-z][a-z-]{{1,11}} )?[\[(]?(?:epoch|iter|iteration|step|round)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
+    rf"(?i)^(?::\s{{1,8}}|\s{{0,2}})(?:(?P<word>(?:[a-z][a-z-]{{1,11}} )?[\[(]?(?:epoch|iter|iteration|step|round|batch)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
     rf"(?:\s{{0,3}}[:,;|]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?\[?\s{{0,2}}{FLOAT}(?:(?:[,;\s]| \|)\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT}(?:[,;\s]\s{{0,8}}[{INT}{FLOAT}])?)?[,;]?\s{{0,2}}\]?$"
 )
 RIGHT = LazyRegex(
@@ -115,7 +115,8 @@ class UnnamedColumns:
         first = [values[0] for _, values, _ in self._rows]
         ends_broken = len(first) >= MIN_BROKEN and not np.isfinite(first[-1:]).any()
         named = (self._name or log.measures) if first and len(self._rows[0][1]) == 1 else ""
-        least = MIN_NAMED if named else MIN_COUNTED if self._counted else MIN_ROWS
+        falls = self._counted and len(first) >= MIN_BETTER and not first[-1] >= first[0]
+        least = MIN_NAMED if named else MIN_BETTER if falls else MIN_COUNTED if self._counted else MIN_ROWS
         enough = len(first) >= least or ends_broken
         steps = self._steps() if enough else None
         is_setting = len(set(first)) == 1 and len(self._rows[0][1]) > 1 if self._rows else False

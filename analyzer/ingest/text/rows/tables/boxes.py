@@ -134,12 +134,16 @@ class _Box:
         self._steps: dict[str, int] = {}
         self._program = ""
         self._rows = 0
+        self._begun: set[str] = set()  # its first key and its parts, which come once in a box
         self.values: dict[str, tuple[float, LogLine]] = {}
         self.counts = self.alone = False
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
         pairs = _pairs(line.text)
+        if pairs and pairs[0][0] in self._begun:  # the frames between two boxes were lost
+            self._boxes.complete(self, log)
+            return Fed.ENDED
         if pairs and self._rows < MAX_ROWS:
             for key, value in pairs:
                 self.row(key, value, line)
@@ -153,6 +157,8 @@ class _Box:
         """Read one row."""
         self._rows += 1
         number = parse_number(value or "")
+        if number is None or not self._begun:
+            self._begun.add(key)
         if number is None:
             self._part = key if key.endswith("/") else self._part
             return
