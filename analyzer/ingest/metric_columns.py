@@ -27,6 +27,9 @@ STEP_NAMES = (
 """Columns that count optimizer steps, best first; loops of reinforcement learning count iterations or steps of the
 environment, and W&B's ``_step`` counts calls of its log function."""
 
+TAGS = ("tag", "metric", "name", "key", "variable")
+"""What names the number called ``value`` beside it: ``tag,step,value``."""
+
 EPISODES = frozenset({"episode", "episodes", "ep", "game", "games", "trial"})
 """Counters of episodes: beside one a number of steps tells how long each was."""
 

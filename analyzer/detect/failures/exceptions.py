@@ -193,7 +193,8 @@ def missing_in(event: Event) -> str | None:
         and raised_at(event) == OWN
     ):
         return OWN if root in _USUAL_FOLDERS else EXTENSION
-    if match["partly"] or root in _USUAL_FOLDERS or (root in folders and raised_at(event) == OWN):
+    of_its_own = root in folders or event.fields.get("relative") is True
+    if match["partly"] or root in _USUAL_FOLDERS or (of_its_own and raised_at(event) == OWN):
         return OWN
     return PACKAGE if root and match["module"] != root else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from courses_by_row import by_epoch
 from make_run import NAN, RunMaker, falling
 
 from analyzer.model.tables import NULL_INT
@@ -200,3 +201,22 @@ def test_a_part_that_doubles_while_others_fall_unless_a_teacher_is_followed(fall
     facts = RunMaker().log({"loss": whole, **parts}).plain()
 
     assert facts.get("signal.data.part_traded") is traded
+
+
+LEARNED_FAST = [2.08, 0.9, 0.4, 0.25, 0.2, 0.17, 0.15, 0.14, 0.13, 0.12, 0.12, 0.11]
+
+
+@pytest.mark.parametrize(("right", "told"), [(0.98, None), (0.3, True)])
+def test_a_model_that_knows_most_at_the_first_evaluation_was_no_untrained_one(right, told):
+    known = by_epoch(LEARNED_FAST, eval_loss=[2.4 + n / 20 for n in range(12)], eval_accuracy=[right] * 12)
+
+    assert known.get("signal.gap.never_below_start") is told
+
+
+def test_five_answers_among_five_classes_are_right_whatever_was_learned():
+    course = {"loss": [1.4, 1.0, *[0.9] * 8], "top5_err": [0.0] * 10}
+    five_ways = RunMaker().log({**course, "top1_err": [60.0, 40.0, *[20.0] * 8]}).plain()
+    alone = RunMaker().log(course).plain()
+
+    assert not five_ways.get("signal.score.perfect_at_once")
+    assert alone["signal.score.perfect_at_once"] is True

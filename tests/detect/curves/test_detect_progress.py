@@ -381,15 +381,6 @@ def test_a_score_whose_rise_was_seen_is_not_perfect_at_once():
     assert at_once["signal.score.perfect_at_once"] is True
 
 
-def test_five_answers_among_five_classes_are_right_whatever_was_learned():
-    course = {"loss": [1.4, 1.0, *[0.9] * 8], "top5_err": [0.0] * 10}
-    five_ways = RunMaker().log({**course, "top1_err": [60.0, 40.0, *[20.0] * 8]}).plain()
-    alone = RunMaker().log(course).plain()
-
-    assert not five_ways.get("signal.score.perfect_at_once")
-    assert alone["signal.score.perfect_at_once"] is True
-
-
 def test_an_epoch_whose_mean_costs_nothing_was_answered_from_its_first_batch_on():
     right = {"accuracy": [1.0] * 5, "eval_accuracy": [1.0] * 5}
     at_once = RunMaker().log({"loss": [0.02, 0.005, 0.002, 0.001, 0.001], **right}, steps=None).plain()

@@ -1,6 +1,7 @@
 """What an exception tells of its origin: whose code raised it, and where a name is missing."""
 
 import pytest
+from log_reading import read_text
 
 from analyzer.detect.failures.exceptions import (
     handshake,
@@ -69,6 +70,22 @@ def test_a_missing_name_belongs_to_the_run_or_to_a_package(message, where):
 )
 def test_what_a_file_of_its_name_imports_is_the_compiled_part_of_the_own_files(file, where):
     assert missing_in(raised("ModuleNotFoundError", "No module named 'pool'", file=file)) == where
+
+
+def test_what_a_package_imports_from_itself_is_of_the_own_files_though_ranks_write_at_once():
+    text = """Traceback (most recent call last):
+  File "tools/train.py", line 20, in <module>
+    from acme.solver.loss import seg_loss
+  File "/home/u/proj/acme/solver/loss.py", line 9, in <module>
+Traceback (most recent call last):
+  File "tools/train.py", line 20, in <module>
+    from ..models.points import sample
+ModuleNotFoundError: No module named 'acme.models.points'
+"""
+    of_a_package = text.replace("tools/train.py", "/opt/env/lib/python3.8/site-packages/acme/train.py")
+
+    assert missing_in(read_text(text).events.of("python_traceback")[0]) == "own code"
+    assert missing_in(read_text(of_a_package).events.of("python_traceback")[0]) == "installed package"
 
 
 @pytest.mark.parametrize(

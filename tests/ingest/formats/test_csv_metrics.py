@@ -36,6 +36,12 @@ def test_samples_become_steps_by_the_batch_size_of_the_configuration():
     assert [step for step, _, _ in points(read_files(files), "learning_rate")] == [10, 20]
 
 
+def test_signs_around_the_name_of_a_counter_are_no_part_of_it():
+    run = read_files({"train.csv": "~iteration~,total_loss,lr\n0,0.75,0.1\n50,0.5,0.1\n"})
+
+    assert run.metrics.series("loss").step.tolist() == [0, 50]
+
+
 def test_a_row_of_empty_cells_below_the_header_is_passed_over():
     text = "epoch,loss,f1,recall\n,,,\n0.0,0.69,0.44,0.59\n1.0,0.51,0.84,0.80\n"
 

@@ -288,6 +288,20 @@ def test_rllib_nests_its_losses_and_repeats_its_configuration():
     assert [(entry.key_in_source, entry.value) for entry in run.config.entries] == [("lr", 5e-05)]
 
 
+@pytest.mark.parametrize("in_part", [False, True], ids=["beside", "in a part"])
+def test_a_value_beside_its_name_is_a_point_of_that_name(in_part):
+    told = [("training_loss", 2.5, 1), ("validation_loss", 3.5, 1), ("training_loss", 1.5, 2)]
+    rows = [{"value": value, "step": step} for _, value, step in told]
+    named = [
+        {"data": row, "name": name} if in_part else {"name": name, **row}
+        for row, (name, *_) in zip(rows, told, strict=True)
+    ]
+    run = read_files({"metrics.jsonl": "".join(json.dumps(row) + "\n" for row in named)})
+
+    assert points(run, "loss") == [(1, 2.5), (2, 1.5)]
+    assert points(run, "eval_loss") == [(1, 3.5)]
+
+
 def test_unknown_rows_are_read_by_the_column_that_counts_if_the_name_of_the_file_says_metrics():
     text = '{"objective": 3.5, "tick": 1}\n{"objective": 3.5, "tick": 2}\n{"objective": 3.25, "tick": 3}\n'
 

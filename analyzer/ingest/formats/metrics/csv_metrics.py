@@ -24,6 +24,7 @@ from analyzer.ingest.metric_columns import (
     METRIC_FILE,
     PHASE_NAMES,
     STEP_NAMES,
+    TAGS,
     TIME_NAMES,
     MetricColumns,
     counter_column,
@@ -59,9 +60,6 @@ _EMPTY_ROWS = 2
 
 _OF_RETURNS = {"episodes", "median", "stdev"}
 """Beside its mean: what ChainerRL and PFRL write of the returns of each evaluation."""
-
-_TAGS = {"tag", "metric", "name", "key", "variable"}
-"""Columns that name what a column called ``value`` holds: ``tag,step,value``."""
 
 _CONFLICT = "<<<<<<< "
 """Above the first of two tables that a merge left in one file."""
@@ -155,7 +153,7 @@ def _delimiter(head: str) -> str:
 
 
 def _plain(cells: Sequence[str]) -> list[str]:
-    return [cell.strip().removeprefix("#").lstrip() for cell in cells]
+    return [cell.strip().removeprefix("#").strip("~ ") for cell in cells]
 
 
 def _header(text: str) -> list[str] | None:
@@ -326,7 +324,7 @@ class _Table:
         self._names = [self._metric_name(name) for name in header]
         lowered = [name.lower() for name in header]
         self._tag_at = next(
-            (at for at, name in enumerate(lowered) if name in _TAGS and "value" in lowered), None
+            (at for at, name in enumerate(lowered) if name in TAGS and "value" in lowered), None
         )
         self._phase_at = [at for at, name in enumerate(header) if name.lower() in PHASE_NAMES]
         if self._step_at is not None:

@@ -22,6 +22,7 @@ from analyzer.ingest.metric_columns import (
     EPISODES,
     METRIC_FILE,
     STEP_NAMES,
+    TAGS,
     TIME_NAMES,
     MetricColumns,
     common_spacing,
@@ -134,7 +135,7 @@ def _head_rows(candidate: Candidate) -> list[Row]:
     for text in lines:
         row = json_object(text) if text.lstrip().startswith("{") else None
         if row is not None:
-            rows.append(dict(_numbers(row)))
+            rows.append(dict(_numbers(_named(row))))
     return rows if 2 * len(rows) >= len(lines) else []
 
 
@@ -212,7 +213,7 @@ def _rows(source: OpenSource, out: SourceWriter) -> Iterator[tuple[int, Row]]:
         if not text:
             continue
         if (row := json_object(text)) is not None:
-            yield line, row
+            yield line, _named(row)
             continue
         damaged += 1
         if damaged <= _MAX_DAMAGED:
@@ -309,6 +310,25 @@ class _Rows:
             step=current,
             fields={"current_steps": current, "total_steps": total},
         )
+
+
+def _named(row: Row) -> Row:
+    """A record of one value by the name that it holds, the value in a part of its own or not; other rows as they are.
+
+    >>> _named({"name": "loss", "value": 0.5, "step": 3}), _named({"data": {"value": 0.5, "step": 3}, "name": "loss"})
+    ({'step': 3, 'loss': 0.5}, {'step': 3, 'loss': 0.5})
+    >>> _named({"name": "fit", "loss": 0.5, "step": 3})
+    {'name': 'fit', 'loss': 0.5, 'step': 3}
+    """
+    parts = (part for part in row.values() if isinstance(part, dict) and "value" in part)
+    flat = row if "value" in row else next(({**part, **row} for part in parts), row)
+    tag = next((tag for tag in TAGS if isinstance(flat.get(tag), str) and flat[tag]), None)
+    if tag is None or metric_value(flat.get("value")) is None:
+        return row
+    beside = {
+        key: value for key, value in flat.items() if key not in {tag, "value"} and not isinstance(value, dict)
+    }
+    return {**beside, flat[tag]: flat["value"]}
 
 
 def _numbers(row: Row, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:

@@ -146,6 +146,7 @@ class TracebackCapture:
     # no line was indented so far: a collector, or whoever copied it, took the indentation away
     flattened: bool = False
     code_due: bool = False  # the line of code of the last frame has not come yet
+    relative: bool = False  # it imports from its own package
     margin: int = 0
     foreign: int = 0
     expected: int = 1
@@ -168,7 +169,7 @@ class TracebackCapture:
         frame = self._frame(text, boxed=boxed)
         if frame is not None:
             self._add(frame)
-            self.code_due = True
+            self.code_due, self.relative = True, False
             self.code = ""
         elif self.code or (("raise " in text or "assert " in text) and not _CONTEXT.match(text)):
             self.code = f"{self.code} {text.strip(_MARGIN)}"[:MAX_MESSAGE]
@@ -204,6 +205,7 @@ class TracebackCapture:
         text = text[self.margin :]
         self.torn = self.torn or (self.syntax_only and "SyntaxError" in text)
         if not text or text[0] in " \t|":
+            self.relative = self.relative or text.lstrip(" \t|").startswith("from .")
             self.flattened = False  # only the first line of what was copied has lost its indentation
             return Fed.OWNED
         match = _EXCEPTION.match(text)
@@ -318,6 +320,8 @@ class TracebackCapture:
             fields["below"] = "" if is_last else text_below(line, following if raised.message else "")
         if self.stack.in_cell:
             fields["in_cell"] = True
+        if self.relative:
+            fields["relative"] = True
         fields["within"] = self.stack.within
         if "phase" not in fields and self.carrier and "DataLoader worker" in self.carrier.message:
             fields["phase"] = "data_loading"

@@ -121,7 +121,9 @@ _NUMBERED_CLASS = LazyRegex(r"(?i)^(\W{0,8}(?:class|category))(?: #?|: ?|#)(\d{1
 """The number of a class belongs to the names of its line."""
 _PERCENT_FIRST = LazyRegex(r"(?<=[:=] )%(\d{1,3}(?:\.\d{1,8})?)(?![\w%]|\.\d)")
 _EPOCH_BEHIND = LazyRegex(r"(?:(?<![\w.])(\d{1,6}) epoch(?=[,:;|] )|^\W{0,8}(\d{1,6}) epochs(?= {2,9}\w))")
-_IN_TURN = LazyRegex(rf"(?:^|(?<=,))([A-Za-z]\w{{0,30}}),(?={NUMBER}(?:,|$))")
+_IN_TURN = LazyRegex(
+    rf"(?:^|(?<=,)|(?<=, ))([A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}})?), ?(?={NUMBER}(?:,|$))"
+)
 _ENCLOSED = LazyRegex(
     rf"(?<![\w./])([A-Za-z][\w/-]{{1,30}})(?:\(({NUMBER})\)|<({NUMBER})>|\{{({NUMBER})\}}|\[ {{0,8}}({NUMBER})\](?! {{0,2}}[:=]))(?![\w(])"
 )
@@ -153,7 +155,7 @@ _OF_BEST = LazyRegex(
 )
 """Which weights were measured, behind what was measured of them now: ``test error of best model 12.5 %``."""
 _SCORE_AT = LazyRegex(
-    r"(?i)(?<![\w.])(?P<name>(?:m?ap|ar|precision|recall|hits?|ndcg|mrr|map|f1|iou|acc(?:uracy)?|dice|auc)(?: ?\([a-z]{2,12}\))?)(?P<of> class| ?@)? (?P<at>\d{1,3}|0?\.\d{1,3})(?= ?[:=] {0,3}(?:\d{0,3}\.\d|nan))"
+    r"(?i)(?<![\w.])(?P<name>(?:m?ap|ar|precision|recall|hits?|ndcg|mrr|map|f1|iou|acc(?:uracy)?|dice|auc)(?: ?\([a-z]{2,12}\))?)(?P<of> class| ?@| at (?:k|rank)(?: ?=)?)? (?P<at>\d{1,3}|0?\.\d{1,3})(?= ?[:=] {0,3}(?:\d{0,3}\.\d|nan))"
 )
 """A score with the threshold, the rank or the class that it is of: ``mAP 0.50: 0.5``, ``hits (filtered) @ 10: 0.5``, ``recall class 0 = 0.5``."""
 _RANKED = LazyRegex(r"(?i)(?<![\w-])(top) (\d{1,2})(?= (?:acc(?:uracy)?|err(?:or)?|prec(?:ision)?|score)\b)")
@@ -289,8 +291,8 @@ def plain_spelling(text: str) -> str:
     ('val round: 002, loss: 0.75, acc: 0.5', 'Train acc: 0.5, val acc: 0.75', 'x, y = 1, 2')
     >>> plain_spelling("loss: 0.5 (top-1: %12.5)"), plain_spelling("3 epoch, val loss: 0.5"), plain_spelling("||Rest||: 0.5.")
     ('loss: 0.5 (top-1: 12.5%)', 'epoch 3, val loss: 0.5', 'norm of Rest: 0.5.')
-    >>> plain_spelling("epoch,3,loss,0.5"), plain_spelling("Epoch[ 3] Loss[0.5]"), plain_spelling("loss....: 0.5")
-    ('epoch: 3,loss: 0.5', 'Epoch: 3 Loss: 0.5', 'loss: 0.5')
+    >>> plain_spelling("epoch,3,loss,0.5"), plain_spelling("epoch,3,last loss,0.5"), plain_spelling("Epoch[ 3] Loss[0.5]"), plain_spelling("loss....: 0.5")
+    ('epoch: 3,loss: 0.5', 'epoch: 3,last loss: 0.5', 'Epoch: 3 Loss: 0.5', 'loss: 0.5')
     >>> plain_spelling("3rd epoch, 10th mini-batch"), plain_spelling("d_loss: 0.25Saved a picture"), plain_spelling("|grad|=0.5")
     ('epoch 3, mini-batch 10', 'd_loss: 0.25  Saved a picture', 'grad norm: 0.5')
     >>> plain_spelling("epoch 3 loss: **0.5**, ppl **nan**"), plain_spelling("train-error:*-nan*"), plain_spelling("[1- 9]: ce = 2.25 * 900; errs = 9.5% * 900;")
@@ -323,8 +325,8 @@ def plain_spelling(text: str) -> str:
     ('train loss: 0.5, train_2: 12.5%,  val loss: 0.75, val_2: 9.5%, ', 'loss 0.5', 'top (2 runs)')
     >>> plain_spelling("Gen 3: best 0.5 avg=0.25 avg_len 9"), plain_spelling("Generic best 0.5")
     ('Gen 3: best fitness: 0.5 avg fitness: 0.25 avg_len 9', 'Generic best 0.5')
-    >>> plain_spelling("测试上的loss33.25"), plain_spelling("Top 1 Acc: 0.6"), plain_spelling("mAP 0.50: 0.5"), plain_spelling("Hits (filtered) @ 10: 0.5"), plain_spelling("recall class 0 = 0.5")
-    ('测试上的loss 33.25', 'Top1 Acc: 0.6', 'mAP@50: 0.5', 'Hits_filtered@10: 0.5', 'recall_class_0 = 0.5')
+    >>> plain_spelling("测试上的loss33.25"), plain_spelling("Top 1 Acc: 0.6"), plain_spelling("mAP 0.50: 0.5"), plain_spelling("Hits (filtered) @ 10: 0.5"), plain_spelling("Precision at k = 5: 0.5"), plain_spelling("recall class 0 = 0.5")
+    ('测试上的loss 33.25', 'Top1 Acc: 0.6', 'mAP@50: 0.5', 'Hits_filtered@10: 0.5', 'Precision@5: 0.5', 'recall_class_0 = 0.5')
     >>> plain_spelling("test error of best model 12.5 %"), plain_spelling("epoch 10: 0.5")
     ('test error 12.5 %', 'epoch 10: 0.5')
     """
