@@ -202,14 +202,17 @@ def _write_fix(page: Page, diagnosis: Diagnosis, finding: Finding, change: int) 
 
 def _write_else(page: Page, diagnosis: Diagnosis, full: Sequence[Finding]) -> None:
     page.add()
+    above = opening(diagnosis)
+    named_above = "" if above is None else "\n".join(above.rows)
     for finding in full[1:]:
+        if f"[{finding.cause.id}]" in named_above:
+            continue
         if diagnosis.status == "failed" and finding.symptom_kind == "slow" and finding.probability < PROBABLE:
             continue  # who looks for what ended a run is not helped by a guess at its pace
         page.add(f"also found, {headline(finding)}: {finding.cause.title}  [{finding.cause.id}]", hang=2)
     for finding in diagnosis.findings[1:]:
         if finding.seen_before and finding not in full:
             page.add(f"your casebook, {finding.cause.id}: {finding.seen_before}", hang=2)
-    above = opening(diagnosis)
     if above is not None and not above.leads:
         return  # it has named the others
     rivals = () if above is not None else rivals_worth_naming(diagnosis, full[:1])

@@ -95,6 +95,11 @@ _STARTING = LazyRegex(r"[/\\]multiprocessing[/\\]spawn\.py$")
 _LOCAL_PIPE = LazyRegex(r"[/\\]multiprocessing[/\\]connection\.py$")
 """Pipes and local sockets between a process and its own children: no rank is at the other end."""
 
+_OF_FILES = LazyRegex(
+    r"[/\\](?:zipfile|gzip|bz2|lzma|tarfile|shutil|pathlib|npyio|_?npyio_impl|serialization|pickle|ImageFile|h5py[/\\].{1,60})\.py$"
+)
+"""Code that reads and writes files: what times out in it is the file system, and no other process of the job."""
+
 MAX_FOREIGN_LINES = 60
 """Lines of other writers allowed inside a traceback before it is given up."""
 
@@ -261,11 +266,15 @@ class TracebackCapture:
             log.event("dataloader_teardown", "teardown", line, {"where": self.stack.serving})
         elif echoes and self.stack.awaiting and not self.ignored:
             log.event("dataloader_worker_killed", "root_candidate", line, {})
+        within = "" if self.stack.last is None else self.stack.last.file
+        stalled = message.startswith("[Errno 110] ") and _OF_FILES.search(within) is not None
+        if stalled:
+            log.event("file_system_error", "root_candidate", line, {"what": "timed out"})
         role = "cascade" if echoes else role_of(exception, message)
         is_over = self._emit(line, Raised(exception, message.strip(), role), log)
         self.emitted += 1
         self.foreign = 0
-        fed = Fed.OWNED if echoes else Fed.PASSED
+        fed = Fed.OWNED if echoes or stalled else Fed.PASSED
         if is_over:
             return fed | Fed.ENDED
         return fed if self.emitted < self.expected + self.possible else fed | Fed.ENDED
