@@ -8,7 +8,7 @@ from functools import lru_cache
 from analyzer.model.name_words import read_name, says_no_quantity, word_set, words_of
 from analyzer.record import NamedTuple
 
-_RISES = word_set("""acc accs accuracy accurancy acuracy accuarcy acurracy accuracies accu acc1 accuracy1 top1 top5 pixacc pixelacc aacc macc top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fb1 fscore f2 fmeasure fbeta dice dsc dc
+_RISES = word_set("""hitrate acc accs accuracy accurancy acuracy accuarcy acurracy accuracies accu acc1 accuracy1 top1 top5 pixacc pixelacc aacc macc top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fb1 fscore f2 fmeasure fbeta dice dsc dc
     iou miou giou jaccard js auc auroc auprc roc prc rocauc aucpr bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice
     spearman spearmanr spearmans pearson pearsonr pcc corr correlation corrcoef kendall srcc srocc plcc krcc krocc nmi ari r2 mrr ndcg recall precision sensitivity specificity tpr psnr ssim
     em exact hit hits uas las kappa qwk mcc matthews gmean score fitness pck oks mota hota idf1 success win won bertscore sts stsb sickr pesq stoi mos cmc cmc1 cmc5 cmc10 cmc20
@@ -27,7 +27,7 @@ _OTHER = word_set(
 _LETTERS = word_set("f p r")
 """Beside another word (``ents_f``) they are F-score, precision and recall."""
 
-_OF_RANKS = word_set("hr hitrate hits hit pass maj")
+_OF_RANKS = word_set("hr hits hit pass maj")
 """Shares of users whose item is among the first k, and of tasks that one of k answers solves, or that most of them do."""
 _OF_OUTPUT = word_set(
     "bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice ndcg mrr"

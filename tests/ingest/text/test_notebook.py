@@ -172,6 +172,38 @@ def test_a_notebook_that_never_began_to_train_tells_the_error_at_which_it_stoppe
     assert event.fields["exception"] == "KeyError"
 
 
+def failing(error):
+    trace = [
+        "-----",
+        f"{error.partition(':')[0]}   Traceback (most recent call last)",
+        "<ipython-input-3> in <module>",
+        error,
+    ]
+    return cell({"output_type": "error", "traceback": trace})
+
+
+def test_a_name_that_a_failed_cell_did_not_define_is_not_what_failed(tmp_path):
+    missing = failing("AssertionError: Torch not compiled with CUDA enabled")
+    path = notebook(tmp_path / "fit.ipynb", missing, failing("NameError: name 'net' is not defined"))
+    alone = notebook(tmp_path / "other.ipynb", failing("NameError: name 'net' is not defined"))
+
+    assert "not compiled" in load_run(path).run.events.of("python_traceback")[0].fields["message"]
+    assert "'net'" in load_run(alone).run.events.of("python_traceback")[0].fields["message"]
+
+
+def test_cells_that_failed_beside_a_training_are_told_and_do_not_end_it(tmp_path):
+    path = notebook(
+        tmp_path / "fit.ipynb",
+        failing("OSError: no such set"),
+        cell(epochs(2.5, 1.5)),
+        failing("KeyError: 'x'"),
+    )
+    run = load_run(path).run
+
+    assert not run.events.of("python_traceback")
+    assert [gap.reason for gap in run.gaps if "2, 4" in gap.reason and gap.reason.endswith("KeyError: 'x'")]
+
+
 def test_a_damaged_notebook_is_told(tmp_path):
     path = tmp_path / "fit.ipynb"
     path.write_text('{"nbformat": 4, "cells": [{"outputs": [')

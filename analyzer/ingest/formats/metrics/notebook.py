@@ -40,6 +40,10 @@ _SCORED = LazyRegex(
 """A line that tells by its name what was scored on held-out data, in a cell of its own."""
 MAX_SCORED = 20
 """Such lines below one training; more are those of a comparison."""
+_UNDEFINED = "NameError: name "
+MOST_NAMED, MOST_SAID = 5, 120
+"""Cells that are named, and characters of what the last one says."""
+
 _LOSS = LazyRegex(r"(?i)(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev)[_ -]?)?loss")
 _COUNTERS = frozenset({"epoch", "epochs", "step", "steps", "iteration"})
 _ROW = LazyRegex(r"(?i)</tr\s*>")
@@ -89,7 +93,9 @@ class Notebook:
                 failed.append(part)
             elif trainings:
                 trainings[-1].scored.extend(line for line in part.lines if _SCORED.match(line[1]))
-        trainings = trainings or failed[-1:]  # what never began to train failed where it stopped
+        if trainings and failed:
+            _tell_failed(failed, out)
+        trainings = trainings or _decisive(failed)  # what never began to train failed where it stopped
         if len(trainings) > 1:
             others = ", ".join(str(part.place + 1) for part in trainings[-6:-1])
             out.gap(f"the last of {len(trainings)} trainings was read; cells {others} print others")
@@ -99,6 +105,21 @@ class Notebook:
             read_lines(((at, line, None) for at, line in part.lines + below[:MAX_SCORED]), out)
             if out.has_metrics:  # a look at a table counts its rows too
                 return
+
+
+def _decisive(failed: list[Part]) -> list[Part]:
+    """The last cell that failed; what it does not know may be what a cell above it did not define, because that failed."""
+    own = [part for part in failed if not any(line.startswith(_UNDEFINED) for _, line in part.lines)]
+    return (own or failed)[-1:]
+
+
+def _tell_failed(failed: list[Part], out: SourceWriter) -> None:
+    """Say which cells ended in an error beside the training that is read, which began all the same or had ended."""
+    said = next((text.strip() for _, text in reversed(failed[-1].lines) if text.strip()), "")
+    cells = ", ".join(str(part.place + 1) for part in failed[-MOST_NAMED:])
+    out.gap(
+        f"cells beside the training ended in errors and were not read: {cells}; the last of them says: {said[:MOST_SAID]}"
+    )
 
 
 def _printed(book: Any) -> Iterator[tuple[list[str], bool]]:

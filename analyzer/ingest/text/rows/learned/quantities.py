@@ -197,8 +197,9 @@ _OF_PRINTING = LazyRegex(
     rf"\[(?:'[A-Za-z_]{{1,30}}',? ?){{1,20}}\]|\b(?:tensor|array)\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{{1,60}}|\b(?:INFO|DEBUG)\b"
     rf"|\A\[\w{{1,30}}=[^\]{INT}{FLOAT}{TIME}]{{1,160}}\]"
     rf"|(?<=[,;|(\[])\s{{0,3}}[{INT}{FLOAT}] ?[A-Za-z]{{1,9}}/[A-Za-z]{{1,9}}\b"
+    r"|[A-Za-z]{1,20}(?: [a-z]{1,20}){0,3} ?:\s?(?=\{['\"])"
 )
-"""What a logger, the text of a tensor and a list of classes put around words and numbers; and rates, whose units are no words."""
+"""What a logger, the text of a tensor and a list of classes put around words and numbers; rates, whose units are no words, and what heads a dict."""
 _OTHER_PAIR = LazyRegex(
     rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?(?: (?:is|are|was)\b)?\s{{0,3}}[:=-]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}](?:\[\w{{1,8}}\]|[\w%/]{{0,12}})(?: [A-Za-z]{{1,9}}/\w{{1,9}}| (?:s|secs?|seconds|mins?|minutes|ms|hours?)\b)?"
 )

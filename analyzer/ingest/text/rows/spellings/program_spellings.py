@@ -121,6 +121,20 @@ _PAIRED = LazyRegex(rf"(?<![\w.])([A-Za-z]\w{{0,30}})\[({NUMBER}), ?({NUMBER})\]
 """Two losses of each network, as many write who follow one tutorial on GANs: ``>7, dA[0.5,0.75] g[9.5,9.25]``."""
 
 
+_NAMED_VALUE = LazyRegex(
+    rf"\{{[\"']?(?:metric|metricName|tag|name)[\"']?: [\"']?([A-Za-z][\w/. -]{{0,60}}?)[\"']?, [\"']?(?:value|metricValue)[\"']?: [\"']?({NUMBER})[\"']?(?:, [\"']?(step|epoch)[\"']?: (\d{{1,12}}))?\}}"
+)
+"""A value beside its name, as services take it from a console: ``{"metric": "loss", "value": 0.5, "step": 3}``."""
+_SHORT_LOSSES = LazyRegex(
+    rf"\b(?:F(\d{{1,2}}) )?(?:E(\d{{1,4}}) )?TL ?[:=]? ?({NUMBER}),? ?\|? ?VL ?[:=]? ?({NUMBER})"
+)
+"""Losses by their initials: ``F0 E03 TL 0.5 VL 0.75``."""
+_HIT_RATE = LazyRegex(r"\bHR(?=\s{0,2}[:=]\s{0,2}[\d.]{1,20}[\s,|;]{1,4}(?:NDCG|MRR)\b)")
+"""What recommenders score beside a gain: the share of users whose item was among the first. Elsewhere it is short for hours."""
+_LABELLED = LazyRegex(rf"^([a-z]\w{{1,60}})\{{(epoch|step)=\"(\d{{1,12}})\"\}} ({NUMBER})\s{{0,3}}$")
+"""The same as Prometheus writes it: ``train_loss{{epoch="3"}} 0.5``."""
+
+
 def plain_of_programs(text: str) -> str:
     """A row as its program means it; other lines as they are.
 
@@ -160,7 +174,18 @@ def plain_of_programs(text: str) -> str:
     'Acc_within_1: 0.25, Acc_within_5: 0.5'
     >>> plain_of_programs("mean objf for validation set: -0.5 over 900.0 frames, epoch 3"), plain_of_programs("3 over 900 frames")
     ('validation mean objf: -0.5, epoch 3', '3 over 900 frames')
+    >>> plain_of_programs('{"metric": "loss", "value": 0.5, "step": 3}'), plain_of_programs("{metricName: acc, metricValue: 0.25};")
+    ('step 3, loss: 0.5', 'acc: 0.25;')
+    >>> plain_of_programs('train_loss{epoch="3"} 0.5'), plain_of_programs('{"name": "road", "value": "wide"}')
+    ('epoch 3, train_loss: 0.5', '{"name": "road", "value": "wide"}')
+    >>> plain_of_programs("HR: 0.5, NDCG: 0.25"), plain_of_programs("HR: 2.5, MIN: 3")
+    ('hitrate: 0.5, NDCG: 0.25', 'HR: 2.5, MIN: 3')
+    >>> plain_of_programs("F0 E03 TL 0.5 VL 0.75 CV 0.25"), plain_of_programs("TL: 0.5, VL: 0.75")
+    ('fold 0, epoch 03, train loss: 0.5, val loss: 0.75 CV 0.25', 'train loss: 0.5, val loss: 0.75')
     """
+    text = _NAMED_VALUE.sub(_of_value, _LABELLED.sub(r"\2 \3, \1: \4", text)) if "{" in text else text
+    text = _HIT_RATE.sub("hitrate", text) if "HR" in text else text
+    text = _SHORT_LOSSES.sub(_of_initials, text) if "VL" in text else text
     text = _LOGGED.sub(" ", text) if "it/s]" in text else text
     text = _ESTIMATED.sub("", text) if "~" in text else text
     text = _SCALED.sub(_in_ones, text) if "it/" in text else text
@@ -186,6 +211,17 @@ def plain_of_programs(text: str) -> str:
     if len(_PAIRED.findall(text)) > 1:  # a single one is a range
         text = _PAIRED.sub(r"\1_1: \2, \1_2: \3,", text)
     return _SEARCHED.sub(_of_search, text)
+
+
+def _of_initials(match: re.Match[str]) -> str:
+    """Both losses, with fold and epoch before them."""
+    ahead = (f"fold {match[1]}, " if match[1] else "") + (f"epoch {match[2]}, " if match[2] else "")
+    return f"{ahead}train loss: {match[3]}, val loss: {match[4]}"
+
+
+def _of_value(match: re.Match[str]) -> str:
+    """A value with its name and its place."""
+    return (f"{match[3]} {match[4]}, " if match[3] else "") + f"{match[1]}: {match[2]}"
 
 
 def _of_tracking(match: re.Match[str]) -> str:

@@ -178,13 +178,13 @@ class ProgressBars:
     def _is_anew(self, bar: re.Match[str], values: dict[str, float], line: LogLine) -> bool:
         """Whether a full bar behind a full one is that of the next epoch, whose way is not drawn.
 
-        Below other lines it shows another loss; titled with both losses, on a line of its own, anything else: pykan fits anew.
+        Below other lines it shows another loss, or other values if it shows none; titled with both losses, on a line of its own, anything else: pykan fits anew.
         """
         below = 0 if self._line is None else line.number - self._line.number
         if below > 0 and int(bar["at"]) == self._of and _BOTH.search(bar["title"]):
             return values != self._values
         loss, before = (_loss_of(shown) or _part_of_loss(shown) for shown in (values, self._values))
-        return below > 1 and loss not in {"", before}
+        return below > 1 and (loss != before if loss else values != self._values)
 
     def _is_between(self, values: dict[str, float]) -> bool:
         """Whether a redraw with one counter changes the loss once more: what it showed before was no value that the last step left."""
