@@ -172,3 +172,9 @@ def test_rewards_that_are_told_every_five_updates_reach_their_plan_within_five(t
     )
 
     assert ended(tmp_path, rows).state == state
+
+
+def test_rounds_that_are_planned_and_not_counted_tell_of_no_progress(tmp_path):
+    text = "strategy:FedAvg | num_rounds: 200 | drop_ratio:0.0\navg_test_acc: 0.25\navg_test_acc: 0.5\n"
+
+    assert ended(tmp_path, text).state == "unknown"

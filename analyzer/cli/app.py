@@ -186,6 +186,17 @@ def _with_new_words(arguments: list[str]) -> list[str]:
     return found
 
 
+_SHOWS_OUR_BUGS = frozenset({"diagnose", "explain", "compare", "triage", "watch", "serve", "mcp"})
+"""Commands with a ``--debug`` of their own; where any other one fails for a bug of ours, that shows its traceback as well."""
+
+
+def _without_debug(arguments: list[str]) -> list[str]:
+    """The arguments without ``--debug``, which ``__main__`` has seen, unless the command takes it."""
+    if _SHOWS_OUR_BUGS.intersection(arguments[:1]):
+        return arguments
+    return [argument for argument in arguments if argument != "--debug"]
+
+
 _COMPDEF_IN_ZSH = "compdef %(complete_func)s %(prog_name)s"
 _FIRST_TAB_IN_ZSH = (
     'if [[ $zsh_eval_context[-1] == loadautofunc ]]; then\n  %(complete_func)s "$@"\nelse\n  '
@@ -205,4 +216,4 @@ def run(arguments: list[str]) -> None:
     """Call the command that some arguments name."""
     if arguments[:1] in (["--install-completion"], ["--show-completion"]):
         _answer_the_first_tab_in_zsh()
-    app(_with_new_words(arguments), prog_name="analyzer")
+    app(_without_debug(_with_new_words(arguments)), prog_name="analyzer")

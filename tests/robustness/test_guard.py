@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import analyzer
 from analyzer import detect, pipeline
+from analyzer.__main__ import main
 from analyzer.cli.app import app
 from analyzer.guard import OUR_FAULT, Guard
 from analyzer.ingest.text import text_log
@@ -112,6 +113,16 @@ def test_the_exit_code_stays_and_debug_shows_the_traceback(monkeypatch):
     assert "FAILED" in result.stdout
     assert "ZeroDivisionError: nothing to divide by" in result.stderr
     assert "This is a bug in analyzer (detector events). Please report the traceback above." in result.stderr
+
+
+def test_every_command_shows_the_traceback_of_our_bugs(monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr("analyzer.rules.search.readings", broken)
+    monkeypatch.setattr("sys.argv", ["analyzer", "rules", "list", "--grep", "nan", "--debug"])
+    with pytest.raises(ZeroDivisionError, match="ours"):
+        main()
 
 
 def test_in_the_tests_of_the_project_nothing_is_caught():

@@ -373,7 +373,7 @@ def progress_of(view: RunView) -> Progress | None:
     The last epoch that was trained to its end outweighs a number of steps: such a number may count the batches of each
     device, those before accumulation, or a last batch that is dropped.
     """
-    end = next((end for end in _logs(view) if end.epochs), None)
+    end = next((end for end in _logs(view) if end.epochs and end.epoch is not None), None)
     epochs = None if end is None else _epochs(end)
     steps = _steps_of(view)
     if steps is None or epochs is None:
