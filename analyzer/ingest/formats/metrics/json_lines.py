@@ -126,7 +126,7 @@ def _head_rows(candidate: Candidate) -> list[Row]:
         if candidate.size_bytes > MAX_LIST_BYTES:
             return []
         listed = islice(_listed(decode(candidate.head)), _SNIFF_ROWS)
-        return [dict(_numbers(row)) for _, row in listed if row is not None]
+        return [dict(_numbers(_named(row))) for _, row in listed if row is not None]
     lines = decode(candidate.head).split("\n")
     if len(candidate.head) >= HEAD_BYTES:
         lines = lines[:-1]
@@ -203,7 +203,7 @@ def _rows(source: OpenSource, out: SourceWriter) -> Iterator[tuple[int, Row]]:
     if _LIST.match(decode(source.candidate.head[:_LIST_START])):
         for line, listed in _listed(read_text(source, out, MAX_LIST_BYTES)):
             if listed is not None:
-                yield line, listed
+                yield line, _named(listed)
             else:
                 out.gap("the list of rows ends within a row", line=line, rows_lost=1)
         return

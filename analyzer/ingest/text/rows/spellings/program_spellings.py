@@ -125,14 +125,14 @@ _NAMED_VALUE = LazyRegex(
     rf"\{{[\"']?(?:metric|metricName|tag|name)[\"']?: [\"']?([A-Za-z][\w/. -]{{0,60}}?)[\"']?, [\"']?(?:value|metricValue)[\"']?: [\"']?({NUMBER})[\"']?(?:, [\"']?(step|epoch)[\"']?: (\d{{1,12}}))?\}}"
 )
 """A value beside its name, as services take it from a console: ``{"metric": "loss", "value": 0.5, "step": 3}``."""
+_LABELLED = LazyRegex(rf"^([a-z]\w{{1,60}})\{{(epoch|step)=\"(\d{{1,12}})\"\}} ({NUMBER})\s{{0,3}}$")
+"""The same as Prometheus writes it: ``train_loss{{epoch="3"}} 0.5``."""
 _SHORT_LOSSES = LazyRegex(
     rf"\b(?:F(\d{{1,2}}) )?(?:E(\d{{1,4}}) )?TL ?[:=]? ?({NUMBER}),? ?\|? ?VL ?[:=]? ?({NUMBER})"
 )
 """Losses by their initials: ``F0 E03 TL 0.5 VL 0.75``."""
 _HIT_RATE = LazyRegex(r"\bHR(?=\s{0,2}[:=]\s{0,2}[\d.]{1,20}[\s,|;]{1,4}(?:NDCG|MRR)\b)")
 """What recommenders score beside a gain: the share of users whose item was among the first. Elsewhere it is short for hours."""
-_LABELLED = LazyRegex(rf"^([a-z]\w{{1,60}})\{{(epoch|step)=\"(\d{{1,12}})\"\}} ({NUMBER})\s{{0,3}}$")
-"""The same as Prometheus writes it: ``train_loss{{epoch="3"}} 0.5``."""
 
 
 def plain_of_programs(text: str) -> str:
