@@ -99,7 +99,6 @@ DETECTORS: tuple[Detector, ...] = (
     _of("scores", "curves.heldout.scores", "signal.score.", _rows, policies=False),
     _of("tasks", "curves.heldout.tasks", "signal.tasks.", lambda run: run.events.of("task_scores") or any("forget" in name or "bwt" in name for name in run.metrics.names), policies=False),
     _of("kept_scores", "curves.heldout.kept_scores", "signal.score.", _rows, policies=False),
-    _of("perfect_scores", "curves.heldout.perfect_scores", "signal.score.", _rows, policies=False),
     _of("last_row", "curves.heldout.last_row", "signal.last.", _scored, policies=False),
     _of("adversaries", "curves.players.adversaries", "signal.gan.", _rows, policies=False),
     _of("collapse", "curves.players.collapse", "signal.collapse.", _rows, policies=False),

@@ -55,7 +55,10 @@ def policy():
 
 
 def policy_far_away():
-    return RunMaker().log({"reward_mean": [1.5], "approx_kl": [33.0], "entropy": [6e-5]})
+    maker = RunMaker().log({"reward_mean": [1.5], "approx_kl": [33.0], "entropy": [6e-5]})
+    for line in range(10, 16):
+        maker.event("update_cut_short", line=line, at=0)
+    return maker
 
 
 def part_that_stands():

@@ -161,17 +161,12 @@ def _execution_trace():
 
 def _notebook():
     table = "<table><tr><th>epoch</th><th>train_loss</th></tr>\n<tr><td>0</td><td>1.5</td></tr>\n</table>"
-    outputs = [
-        {"output_type": "stream", "name": "stdout", "text": LOG.splitlines(keepends=True)},
-        {"output_type": "display_data", "data": {"text/html": [table]}},
-        {
-            "output_type": "error",
-            "ename": "ValueError",
-            "evalue": "no samples",
-            "traceback": ["\x1b[31mValueError\x1b[0m"],
-        },
-    ]
-    cells = [{"cell_type": "code", "source": ["fit()"], "outputs": [output]} for output in outputs]
+    printed = {"output_type": "stream", "name": "stdout", "text": LOG.splitlines(keepends=True)}
+    drawn = {"output_type": "display_data", "data": {"text/html": [table]}}
+    trace = ["\x1b[31mValueError\x1b[0m"]
+    error = {"output_type": "error", "ename": "ValueError", "evalue": "no samples", "traceback": trace}
+    held = ([printed, error], [drawn])
+    cells = [{"cell_type": "code", "source": ["fit()"], "outputs": outputs} for outputs in held]
     return json.dumps({"nbformat": 4, "metadata": {}, "cells": cells}).encode()
 
 

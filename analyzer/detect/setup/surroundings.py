@@ -41,12 +41,17 @@ def detect(view: RunView, out: FactWriter) -> None:
 
 
 def _lines(view: RunView) -> list[tuple[str, SourceRef]]:
-    """The first lines of each kind, with the files that their frames name."""
+    """The first lines of each kind, with the files that their frames name; of a log of which none is known its last words."""
     found: list[tuple[str, SourceRef]] = []
     for kind in view.run.events.kinds():
         for event in islice(view.run.events.of(kind), LINES_PER_KIND):
             words = [value for value in event.fields.values() if isinstance(value, str)]
             found.append((" ".join((event.text, *words)), event.ref))
+    if not found:
+        ends = view.run.log_ends
+        found = [
+            (text, SourceRef(end.source, at)) for end in ends for at, text in (*end.errors, *end.last_lines)
+        ]
     return found
 
 

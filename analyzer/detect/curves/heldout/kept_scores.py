@@ -1,4 +1,4 @@
-"""Whether scores keep what they gained: ones that left their best for good, that stand while the loss falls, or that broke down.
+"""Scores that left their best for good, that stand while the loss falls, that broke down, or that were perfect before anything was learned.
 
 Training may show nothing of it: a score is measured on other data, in another mode of the model, by other code.
 """
@@ -11,10 +11,13 @@ from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.heldout.scores import (
     ERRORS,
+    FROZEN_ROWS,
     HALF,
     HARDLY_ANY,
+    HIGH,
     OUTLINE,
     RANKS,
+    ROWS,
     Score,
     rows_away,
     scores_of,
@@ -22,12 +25,22 @@ from analyzer.detect.curves.heldout.scores import (
 from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.trainings import FEW_CLASSES
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Rows, Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.score_words import HALVES, OF_BOXES, SHARE_OF_ALL, read_score
 from analyzer.model.tables import NULL_INT, MetricTable
+
+AT_ONCE, NEARLY_ALL = 1500, 0.7
+"""Steps within which a log begins early: a score that is perfect there in seven rows of ten was not learned."""
+
+EASY = 0.05
+"""Nats that the first epoch costs on average; untrained steps among a hundred that are learned at once cost as much alone."""
+
+_OF_FIVE = LazyRegex(r"(?<!\d)(?:5|10)(?!\d)")
+"""How many answers are allowed: with no more classes than that all of them are right, so the score of one answer is asked."""
 
 AWAY_ROWS, AWAY_SHARE = 8, 0.5
 """Eight evaluations to the end, and half of all: a noisy score comes back near its best at times."""
@@ -105,6 +118,7 @@ _ERROR_RATES = ERRORS | {"wer", "cer", "ter", "eer"}
 def detect(view: RunView, out: FactWriter) -> None:
     """Further facts ``signal.score.*``."""
     _none_yet(out, view)
+    _perfect(out, view)
     every = [score for score in view.once(scores_of) if score.reading.whole]
     held = [score for score in every if score.reading.phase == "eval"]
     _never_back(out, view, held)
@@ -408,3 +422,50 @@ def _one_guess(out: FactWriter, view: RunView) -> None:
     out.put("one_guess", bool(stuck) and moves, refs_at(shown, [0, len(shown) - 1]))
     if stuck and moves:
         out.put("one_guess_name", shown.logged_as, refs_at(shown, [0]))
+
+
+def _perfect(out: FactWriter, view: RunView) -> None:
+    """Scores that are at their bound in nearly all rows of a log that begins with the training: nobody learned that."""
+    found = [
+        score
+        for score in view.once(scores_of)
+        if len(score.series) >= ROWS and score.reading.phase != "other"
+    ]
+    from_first = _easy_from_the_first_batch(view)
+    names = {score.series.logged_as for score in found}
+    early = [
+        score
+        for score in found
+        if score.reading.whole
+        and _OF_FIVE.sub("1", score.series.logged_as) not in names - {score.series.logged_as}
+        and (score.reading.better > 0 or score.reading.kind & ERRORS)
+        and ((score.series.step_at(0) or 0) <= AT_ONCE if has_steps(score.series) else from_first)
+    ]
+    full = [
+        score
+        for score in early
+        if float((score.series.value == _bound(score)).mean()) >= NEARLY_ALL
+        # where the first rows show how it rose, it was learned: one row at the level of a guess is enough
+        and float(median_of(score.series.value[:FROZEN_ROWS])) == _bound(score)
+        and abs(float(score.values[0]) - (score.reading.better > 0)) <= 1.0 - HIGH
+    ]
+    if early:
+        shown = (full or early)[0].series
+        out.put("perfect_at_once", bool(full), refs_at(shown, [0, len(shown) - 1]))
+        out.put("perfect_name", shown.logged_as, refs_at(shown, [0]))
+        held = [score for score in full if score.reading.phase == "eval"]
+        out.put("perfect_held_out", bool(held), refs_at(shown, [0, len(shown) - 1]))
+
+
+def _easy_from_the_first_batch(view: RunView) -> bool:
+    """Whether the first row costs next to nothing: where it is a mean of the first epoch, its first batches were right too."""
+    epoch, known = view.finite("epoch"), view.once(loss_trend)
+    begins = epoch is None or float(epoch.value[0]) <= 1
+    return begins and known is not None and 0 <= known[1].first <= EASY
+
+
+def _bound(score: Score) -> float:
+    """The best that a score can be."""
+    if score.reading.better < 0:
+        return 0.0
+    return PERCENT if score.percent or float(score.series.value.max()) > PERCENT else 1.0
