@@ -43,7 +43,7 @@ BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{NUMBER})"
 )
 _AT_STEP = LazyRegex(
-    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? {{1,2}}(?i:at|after|for|in|on) {{1,2}}(?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|episodes?|batch|update)\s{{0,2}}[:#]?\s{{0,2}}{INT}(?:/{INT})?(?:,? (?:and )?(?i:step|iter(?:ation)?|batch|epoch) #?{INT}(?:/{INT})?)?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? {{1,2}}(?:(?i:at|after|for|in|on)|@) {{1,2}}(?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|episodes?|batch|update)\s{{0,2}}[:#]?\s{{0,2}}{INT}(?:/{INT})?(?:,? (?:and )?(?i:step|iter(?:ation)?|batch|epoch) #?{INT}(?:/{INT})?)?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
     rf"(?:\s{{0,3}}[:=]\s{{0,3}}| {{1,2}}(?i:is|was) {{1,2}}| )(?P<value>{NUMBER})"
 )
 _PAIRS = LazyRegex(
@@ -295,7 +295,7 @@ _MEASURES = frozenset({"m", "cm", "mm", "km", "px", "deg", "rad"})
 def _at_step(text: str) -> Iterator[Field]:
     """A value whose step stands between its name and itself: ``Loss at step 100: 0.5``."""
     lowered = text.lower()
-    if not any(word in lowered for word in (" at ", " after ", " for ", " in ", " on ")):
+    if not any(word in lowered for word in (" at ", " after ", " for ", " in ", " on ", " @ ")):
         return
     for match in _AT_STEP.finditer(text):
         name, unit = known_tail(match["name"]), unit_after(text, match.end("value"))

@@ -17,12 +17,12 @@ _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev|h[eo]ld-?out"
 _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|(?:rn|ain|al|est)_[a-z]{2,8} {1,3}\d|\d\.\d{1,12}f-?\d|, \d{1,3}: -?\d|[Tt]rain(?:ing)?[:=] {0,4}-?[\dn]|[tT]ensor[(:]|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|[(\[]'?(?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
-    r"|\{(?:[\"']?(?:metric|name|tag)\w{0,4}[\"']?: |(?:epoch|step)=)|VL ?[:=]? ?\d|HR ?[:=]|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
+    r"|\{(?:[\"']?(?:metric|name|tag)\w{0,4}[\"']?: |(?:epoch|step)=)|VL ?[:=]? ?\d|HR ?[:=]|VG\.LOSS \d|Metric: f=|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|(?:last|past|previous) \d{1,6} [a-z]{4,10}\)? {0,3}(?:[:=]|is )|\((?:last |over )?\d{1,6} [a-z]|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|\d(?<=[ .]\d) ?[:=] ?\d?\.\d|\d(?<=[ .]\d\d) ?[:=] ?\d?\.\d|of (?:the )?best |oss: [a-z]|oss (?:\[|of )\d"
     r"|, (?<=\w, )[a-z]\w{0,30}(?: \w{1,20})? {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d|set as:? {1,2}\d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch(?:[,:;|]|s  )"
     r"| over (?<=\d over )\d|^OVERALL |, \(-?\d|ort \(\d|\[\(\d{1,9}, [-\dn]|fail \d|ank-?\d|^[a-zA-Z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\)\.(?<=\w\(\)\.)[a-z]"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|\bep|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr|mae|MAE|mse|MSE|snr|SNR|sim|SIM|dice|auc|AUC|uroc|upro| is)(?: ?- ?)?\d|---:? {0,3}-?\d|===:? {0,3}-?\d|\d(?:step|iter|epoch)(?=[:,;| ])|-> (?:(?<=[\d%] -> )|(?<=[\d%] --> ))-?\d|cur metric, [a-z]|ain \d{3,6} -?\d\.\d{3,12}e|\](?: - \| {0,9}\d| (?<=[a-zA-Z]\] )[a-z]\w{0,20} -?\d{1,9}\.\d)|%WER \d|\) (?<=\d\) )(?:INFO|WARNING|DEBUG): |\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) \[?(?:-?\d{1,12}\.\d|[nN]a[nN]|inf)| of epoch \d|, \.\d|- {1,3}\d{1,9}\.?\d{0,9} \([am]|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|\[(?<=\w\[) {0,4}(?:-?\d{1,12}\.\d|nan|inf)|(?:at|ter) \[\d|[rRd] train ?=|%=\d|: [-+]?\.[nNiI]|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|\bep|tep|ter|tion|atch|sode|ound|rial|date|fold|oss|time|acc|racy|rror|core|ppl|lr|mae|MAE|mse|MSE|snr|SNR|sim|SIM|dice|auc|AUC|uroc|upro| is)(?: ?- ?)?\d|---:? {0,3}-?\d|===:? {0,3}-?\d|\d(?:step|iter|epoch)(?=[:,;| ])|->(?<=\d->)\d|-> (?:(?<=[\d%] -> )|(?<=[\d%] --> ))-?\d|cur metric, [a-z]|ain \d{3,6} -?\d\.\d{3,12}e|\](?: - \| {0,9}\d| (?<=[a-zA-Z]\] )[a-z]\w{0,20} -?\d{1,9}\.\d)|%WER \d|\) (?<=\d\) )(?:INFO|WARNING|DEBUG): |\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) \[?(?:-?\d{1,12}\.\d|[nN]a[nN]|inf)| of epoch \d|, \.\d|- {1,3}\d{1,9}\.?\d{0,9} \([am]|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|\[(?<=\w\[) {0,4}(?:-?\d{1,12}\.\d|nan|inf)|(?:at|ter) \[\d|[rRd] train ?=|%=\d|: [-+]?\.[nNiI]|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -78,7 +78,7 @@ _ORDINAL = LazyRegex(
 _GROUP = LazyRegex(rf"\[([A-Za-z]\w{{0,11}})\] ((?:[a-z]\w{{0,20}} {{1,2}}{NUMBER}(?:,? {{1,3}}|$)){{2,8}})")
 """Names and numbers in turn behind the name of what they are of: ``[D] real 0.5 fake 0.25  [G] fake 0.75 reg 1.5``."""
 _CHANGED = LazyRegex(
-    rf"(?<=[:=] )(?<!(?i:fold|poch|step|iter)[:=] )(?<!(?i:class|batch|trial|round|ation)[:=] ){NUMBER}%? [-=]{{1,20}}> {{0,2}}(?={NUMBER}(?![\w.]))"
+    rf"(?<=[:=] )(?<!(?i:fold|poch|step|iter)[:=] )(?<!(?i:class|batch|trial|round|ation)[:=] ){NUMBER}%? ?[-=]{{1,20}}> {{0,2}}(?={NUMBER}(?![\w.]))"
 )
 """What a value was before it changed: ``loss: 0.75 -> 0.5``. What counts does not change: behind it stands what was reached there."""
 _NUMBER_FIRST = LazyRegex(r"^(\W{0,4})(\d{1,9})(step|iter|iteration|epoch)(?=[:,;|] )")
@@ -347,7 +347,7 @@ def plain_spelling(text: str) -> str:
     if len(_IN_TURN.findall(text)) > 1:
         text = _IN_TURN.sub(r"\1: ", text)
     text = _IN_STROKES.sub(_norm_of, _ORDINAL.sub(r"\2 \1", _RUN_PAST.sub("  ", text)))
-    text = _CHANGED.sub("", text) if "> " in text else text
+    text = _CHANGED.sub("", text) if ">" in text else text
     text = _of_programs(text)
     if text.count("] ") > 1 and len(_GROUP.findall(text)) > 1:  # a single one may be a level, or a tag
         text = _GROUP.sub(lambda m: _PART.sub(rf"{m[1]}_\1: ", m[2]), text)
@@ -392,7 +392,7 @@ def _of_programs(text: str) -> str:
 
 
 _OF_PROGRAMS = LazyRegex(
-    r"^OVERALL |\{(?:[\"']?(?:metric|name|tag)\w{0,4}[\"']?: |(?:epoch|step)=)|VL ?[:=]? ?\d|HR ?[:=]|^\(:|\[\(\d{1,9}, [-\dn]|\* \d{1,12};|Score at iter|ogress: \(\d|^[a-z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\(\)\.[a-z]|report \(\d|\. Bit fail \d|ank-?\d{1,2} {0,3}[:=]|%WER |\] - \||\.5R: | \([am]|cur metric|\) (?:INFO|WARNING|DEBUG): |it/\d|[a-z]~\d|\w\[(?:-?\d{1,9}\.\d|nan)|(?:at|after) \[\d|[rRd] train ?=|\[\d{1,3}%=\d|: [-+]?\.[nNiI]| over (?<=\d over )\d"
+    r"^OVERALL |\{(?:[\"']?(?:metric|name|tag)\w{0,4}[\"']?: |(?:epoch|step)=)|VL ?[:=]? ?\d|HR ?[:=]|VG\.LOSS \d|Metric: f=|^\(:|\[\(\d{1,9}, [-\dn]|\* \d{1,12};|Score at iter|ogress: \(\d|^[a-z]{3,10} ?[,:|] {0,2}\d{1,9}/\d|\(\)\.[a-z]|report \(\d|\. Bit fail \d|ank-?\d{1,2} {0,3}[:=]|%WER |\] - \||\.5R: | \([am]|cur metric|\) (?:INFO|WARNING|DEBUG): |it/\d|[a-z]~\d|\w\[(?:-?\d{1,9}\.\d|nan)|(?:at|after) \[\d|[rRd] train ?=|\[\d{1,3}%=\d|: [-+]?\.[nNiI]| over (?<=\d over )\d"
 )
 """What rows of single programs hold."""
 

@@ -127,6 +127,12 @@ _NAMED_VALUE = LazyRegex(
 """A value beside its name, as services take it from a console: ``{"metric": "loss", "value": 0.5, "step": 3}``."""
 _LABELLED = LazyRegex(rf"^([a-z]\w{{1,60}})\{{(epoch|step)=\"(\d{{1,12}})\"\}} ({NUMBER})\s{{0,3}}$")
 """The same as Prometheus writes it: ``train_loss{{epoch="3"}} 0.5``."""
+_NNET1 = LazyRegex(
+    rf"\bTRAIN AVG\.LOSS ({NUMBER}), \(lrate({NUMBER})\), CROSSVAL AVG\.LOSS ({NUMBER}), nnet \w{{4,10}}.{{0,300}}$"
+)
+"""An iteration of Kaldi's first networks: ``ITERATION 01: TRAIN AVG.LOSS 1.5, (lrate0.008), CROSSVAL AVG.LOSS 2.5, nnet accepted (...)``."""
+_SPANS = LazyRegex(rf"\b\w{{0,20}}F1?PreRecMetric: f=({NUMBER}), pre=({NUMBER}), rec=({NUMBER})")
+"""What fastNLP scores."""
 _SHORT_LOSSES = LazyRegex(
     rf"\b(?:F(\d{{1,2}}) )?(?:E(\d{{1,4}}) )?TL ?[:=]? ?({NUMBER}),? ?\|? ?VL ?[:=]? ?({NUMBER})"
 )
@@ -178,12 +184,20 @@ def plain_of_programs(text: str) -> str:
     ('step 3, loss: 0.5', 'acc: 0.25;')
     >>> plain_of_programs('train_loss{epoch="3"} 0.5'), plain_of_programs('{"name": "road", "value": "wide"}')
     ('epoch 3, train_loss: 0.5', '{"name": "road", "value": "wide"}')
+    >>> plain_of_programs("ITERATION 01: TRAIN AVG.LOSS 1.5, (lrate0.008), CROSSVAL AVG.LOSS 2.5, nnet accepted (nnet_6.dbn_iter01)")
+    'ITERATION 01: train loss: 1.5, lr: 0.008, val loss: 2.5'
+    >>> plain_of_programs("SpanFPreRecMetric: f=0.5, pre=0.25, rec=0.75")
+    'val f1: 0.5, val precision: 0.25, val recall: 0.75'
     >>> plain_of_programs("HR: 0.5, NDCG: 0.25"), plain_of_programs("HR: 2.5, MIN: 3")
     ('hitrate: 0.5, NDCG: 0.25', 'HR: 2.5, MIN: 3')
     >>> plain_of_programs("F0 E03 TL 0.5 VL 0.75 CV 0.25"), plain_of_programs("TL: 0.5, VL: 0.75")
     ('fold 0, epoch 03, train loss: 0.5, val loss: 0.75 CV 0.25', 'train loss: 0.5, val loss: 0.75')
     """
     text = _NAMED_VALUE.sub(_of_value, _LABELLED.sub(r"\2 \3, \1: \4", text)) if "{" in text else text
+    text = _NNET1.sub(r"train loss: \1, lr: \2, val loss: \3", text) if "AVG.LOSS" in text else text
+    text = (
+        _SPANS.sub(r"val f1: \1, val precision: \2, val recall: \3", text) if "Metric: f=" in text else text
+    )
     text = _HIT_RATE.sub("hitrate", text) if "HR" in text else text
     text = _SHORT_LOSSES.sub(_of_initials, text) if "VL" in text else text
     text = _LOGGED.sub(" ", text) if "it/s]" in text else text
