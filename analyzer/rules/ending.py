@@ -46,6 +46,16 @@ def judged_training(facts: Mapping[str, Scalar]) -> str:
     return f"{said}; {poor} of the others ended no better than begun" if poor else said
 
 
+OF_A_TRACE = "a trace of several whole steps with the kernels of the device, or the log of the run beside it"
+"""What would tell more of a run of which only a trace was given."""
+
+
+def is_trace_alone(facts: Mapping[str, Scalar]) -> bool:
+    """Whether a trace was read and no course of a training beside it."""
+    traced = "signal.trace.window_s" in facts or bool(facts.get("signal.trace.traces"))
+    return traced and not facts.get("signal.loss.points")
+
+
 def little_seen(facts: Mapping[str, Scalar]) -> str:
     """What the little shows that was seen of a run of which nothing can be said."""
     if "signal.trace.window_s" in facts:

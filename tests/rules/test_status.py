@@ -258,6 +258,7 @@ def test_a_trace_alone_does_not_make_a_run_healthy(facts, words):
 
     assert verdict.status == "insufficient"
     assert words in verdict.text
+    assert "points of a training" not in verdict.text
 
 
 @pytest.mark.parametrize(("bad_every", "status"), [(3, "insufficient"), (0, "healthy")])
