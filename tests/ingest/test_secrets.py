@@ -198,6 +198,7 @@ LOOK_ALIKES = [
     "--pad_token <pad> --tokenizer_name gpt2 --max_tokens 4096 --token_ids 1 2 3",
     "--password --lr 1",
     "git@github.com:team/repo.git and ssh node1",
+    "mAP@0.5 0.25, F1@0.10: 76.3, Recall@20 and AP@0.50:0.95",  # scores at an overlap, no addresses
     "task-generation-with-long-names and risk-assessment-model-v2-final",
     "sk-learn and scikit-learn-contrib",
     "{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-05}",

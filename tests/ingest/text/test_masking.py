@@ -32,6 +32,7 @@ def test_tokens_are_masked_wherever_they_stand(secret):
         ("s3://b/k?X-Amz-Signature=deadbeef&x=1", "X-Amz-Signature=***&x=1"),
         ("Authorization: Bearer abcdefghijklmnop", "Bearer ***"),
         ("run by jane.doe@example.org", "run by ***"),
+        ("by jane@mail.uni-x.edu on jane@10.0.0.3", "by *** on ***"),
         ("wandb login --relogin 0123456789abcdef0123456789abcdef01234567", "wandb login --relogin ***"),
         ("my_passphrase: secretvalue", "my_passphrase: ***"),
         ("wandb_key: 0123456789abcdef", "wandb_key: ***"),
