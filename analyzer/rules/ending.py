@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from analyzer.model.tables import Scalar
 from analyzer.vocabulary.events import said
@@ -50,10 +50,10 @@ OF_A_TRACE = "a trace of several whole steps with the kernels of the device, or 
 """What would tell more of a run of which only a trace was given."""
 
 
-def is_trace_alone(facts: Mapping[str, Scalar]) -> bool:
-    """Whether a trace was read and no course of a training beside it."""
+def what_tells_more(facts: Mapping[str, Scalar], missing: Sequence[str]) -> str:
+    """What a run needs of which nothing can be said: `missing`, or more of a trace where no course stands beside it."""
     traced = "signal.trace.window_s" in facts or bool(facts.get("signal.trace.traces"))
-    return traced and not facts.get("signal.loss.points")
+    return OF_A_TRACE if traced and not facts.get("signal.loss.points") else ", ".join(missing)
 
 
 def little_seen(facts: Mapping[str, Scalar]) -> str:

@@ -10,7 +10,7 @@ from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, counted, word_for
 from analyzer.record import NamedTuple
 from analyzer.rules.calibration import told
-from analyzer.rules.ending import OF_A_TRACE, crash_sign, is_trace_alone, little_seen, troubled_end
+from analyzer.rules.ending import crash_sign, little_seen, troubled_end, what_tells_more
 from analyzer.rules.gates import holds
 from analyzer.rules.health import Health
 from analyzer.rules.shape_line import POOLED, anomalous_shape
@@ -323,8 +323,7 @@ def _too_little(seen: Outcome, tests: Health, facts: Mapping[str, Scalar], ended
     of_players = facts.get("signal.loss.of_players", 0)
     if isinstance(of_players, int) and of_players >= ENOUGH_POINTS:
         return f"{first}nothing wrong was seen in {of_players} points of {_PLAYERS}"
-    wanted = OF_A_TRACE if is_trace_alone(facts) else ", ".join(seen.missing)
-    return f"{first}{little_seen(facts)}: needs {wanted}"
+    return f"{first}{little_seen(facts)}: needs {what_tells_more(facts, seen.missing)}"
 
 
 _PLAYERS = (
