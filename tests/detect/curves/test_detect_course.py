@@ -91,6 +91,18 @@ def test_the_number_of_classes_by_first_loss_and_answers(loss, accuracy, count):
     assert facts({"loss": loss, "accuracy": accuracy}).get("signal.chance.classes") == count
 
 
+@pytest.mark.parametrize(("stays", "count"), [(False, None), (True, 4)])
+def test_a_loss_on_its_way_passes_the_guess_of_some_number_of_classes_by_accident(stays, count):
+    falls = [1.35 + 2.85 * 0.9**row for row in range(40)]  # still falls, and where the log ends is near ln 4
+    came_down = [4.2, 3.4, 2.0, *[1.386 + 0.004 * (-1) ** row for row in range(37)]]
+    maker = RunMaker().log({"loss": came_down if stays else falls}, every=10)
+    held_out = {"eval_loss": [15.2], "eval_accuracy": [0.22]}
+    found = maker.log(held_out, steps=[391], lines=[401]).plain()
+
+    assert found.get("signal.chance.classes") == count
+    assert found.get("signal.chance.training") is (True if stays else None)
+
+
 @pytest.mark.parametrize(
     ("train", "held_out", "is_loss"),
     [

@@ -16,6 +16,7 @@ from analyzer.detect.curves.numerics.metric_values import small_percentages
 from analyzer.detect.curves.plateau import USUAL, classes
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.span import begins_in_the_middle, long_enough
+from analyzer.detect.curves.trend import Trend
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
@@ -99,6 +100,9 @@ NOT_GUESSED = 0.35
 AT_IT = 0.975
 """Two and a half percent below ln(C) or less is the level of a guess, however it came about."""
 
+FALLEN = 0.3
+"""Of the first loss: once that much is lost, a loss on its way meets ln(C) of some C wherever the log ends."""
+
 BEYOND = 14.0
 """ln of a million: what a guess among a million classes costs, and far more than any classifier that works."""
 
@@ -131,7 +135,9 @@ def class_count(view: RunView) -> tuple[int, list[SourceRef]] | None:
     for name in ("accuracy", "eval_accuracy"):
         shares = shares_of(view, name)
         if shares is not None:
-            return _by_accuracy(view, series, shares)
+            found = _by_accuracy(view, series, shares)
+            by_accident = found is not None and _passes_by(numbers, math.log(found[0]))
+            return None if by_accident else found
     refs = refs_at(series, [0])
     if numbers.scatter > QUIET * numbers.first:
         return None
@@ -272,6 +278,13 @@ def _stands(values: Values) -> bool:
     return values.size >= STANDS_ROWS and bool(STANDS * late.max() <= late.min())
 
 
+def _passes_by(numbers: Trend, uniform: float) -> bool:
+    """Whether a loss that began far above a guess still falls in its later half: near the guess it is by accident."""
+    late = numbers.smooth[numbers.smooth.size // 2 :]
+    far = numbers.first * (1 - FALLEN) >= uniform
+    return far and numbers.falls() and bool(late[-1] < STANDS * late[0])
+
+
 def _came_down_and_stands(values: Values) -> bool:
     """Whether a loss fell from a height that no start explains within two rows, and then no further."""
     if values.size < STANDS_ROWS or not bool((values > 0).all()):
@@ -342,7 +355,7 @@ def _training(out: FactWriter, view: RunView, count: int) -> None:
     )
     # Divided by a number of samples too many, a loss says nothing of its level; answers and its standing still do.
     near = near or (bool(guess) and abs(numbers.fall) <= LITTLE / 2 * numbers.first)
-    near = near and long_enough(view, series)
+    near = near and long_enough(view, series) and not _passes_by(numbers, uniform)
     # An accuracy beside it decides: a loss near ln(C) with most answers right is another matter.
     out.put("training", near and guess is not False, refs)
     out.put("worse_than_guess", numbers.last >= WORSE * uniform and guess is not False, refs)
