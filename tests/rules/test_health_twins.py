@@ -377,6 +377,7 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("reward-kept", HARDER_TASKS, {"signal.policy.reward_slumps": True}),
         ("reward-kept", HARDER_TASKS, {"signal.policy.reward_never_back": True}),
         ("reward-kept", CLIMBING, {"signal.policy.reward_climbs": False}),
+        ("reward-kept", CLIMBING, {"signal.policy.reward_ends_short": True}),
     ],
 )
 def test_a_sound_run_passes_where_its_faulty_twin_does_not(test, sound, faulty):

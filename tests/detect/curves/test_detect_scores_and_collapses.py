@@ -180,6 +180,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"reward_mean": [10.0, 60.0, 90.0, 95.0, 20.0, 1.0, 0.0]}, "signal.policy.reward_lost", True),
         ({"reward_mean": [10.0, 60.0, 90.0, 95.0, 92.0, 96.0, 91.0]}, "signal.policy.reward_lost", False),
         ({"reward_mean": [13.0, 7.0, 6.5, 6.6]}, "signal.policy.reward_lost", False),
+        ({"reward_mean": [*range(5, 173, 14), 160, 150, 140, 115, 110, 87, 76, 69]}, "signal.policy.reward_ends_short", True),
+        ({"reward_mean": [*range(5, 173, 14), 165, 175, 150, 172, 168, 178, 160, 171]}, "signal.policy.reward_ends_short", False),
         ({"reward_mean": [-257.0, -261.0, -267.0, -282.0]}, "signal.policy.reward_lost", True),
         ({"reward_mean": [-0.5137, -0.5132, -0.5131, -0.5134, -0.5139, -0.514]}, "signal.policy.reward_lost", False),
         ({"reward_mean": [10 * v for v in (*range(20), *([19] * 20), *([4] * 5), *([18] * 5), *([5] * 10))]}, "signal.policy.reward_slumps", True),

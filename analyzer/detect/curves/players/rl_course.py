@@ -29,6 +29,9 @@ SAME_ROWS, ROWS = 4, 3
 LOST = 0.5
 """Half of the range between the worst and the best reward lost again, which no two evaluations of one policy differ by."""
 
+OF_RANGE = 0.3
+"""Of the range between the worst and the best reward, missing in each of the last three rows: the best policy was not kept."""
+
 LEVELS, LEVELS_OF = 20, 40
 """Rewards of a long log are judged by the medians of twentieths, two rows and more each."""
 
@@ -140,6 +143,10 @@ def _reward(out: FactWriter, view: RunView) -> None:
     lost = best - last >= LOST * span and last < early and best - last > 3 * scatter(values)
     moved = span > 0 and span >= HARDLY * float(np.abs(values).max())
     out.put("reward_lost", bool(moved and lost), [*refs, *refs_at(series, [int(values.argmax())])])
+    if values.size < LEVELS_OF:
+        missing = best - float(values[-ROWS:].max())
+        short = missing >= OF_RANGE * span and missing > 3 * scatter(values)
+        out.put("reward_ends_short", bool(moved and short), [*refs, *refs_at(series, [int(values.argmax())])])
     first = float(median_of(values[:ROWS]))
     gained = (
         last - first >= LOST * span and best - last <= LOST / 3 * span and last - first > 3 * scatter(values)
