@@ -132,7 +132,8 @@ def _reward(out: FactWriter, view: RunView) -> None:
     values, refs = series.value, ends_of(series)
     out.put("reward_points", len(series), refs)
     best, last = _best(values), float(median_of(values[-_window(values) if values.size > 10 else -2 :]))
-    out.put("reward_best", best, refs_at(series, [int(values.argmax())]))
+    at_best = refs_at(series, [int(values.argmax())])
+    out.put("reward_best", best, at_best)
     out.put("reward_end", last, refs)
     if values.size >= SAME_ROWS:
         same = bool((values == values[0]).all()) and float(values[0]) < SOLVED
@@ -142,11 +143,11 @@ def _reward(out: FactWriter, view: RunView) -> None:
     out.put("reward_climbs", last - early > scatter(values) and best - last <= LOST / 3 * span, refs)
     lost = best - last >= LOST * span and last < early and best - last > 3 * scatter(values)
     moved = span > 0 and span >= HARDLY * float(np.abs(values).max())
-    out.put("reward_lost", bool(moved and lost), [*refs, *refs_at(series, [int(values.argmax())])])
+    out.put("reward_lost", bool(moved and lost), [*refs, *at_best])
     if values.size < LEVELS_OF:
         missing = best - float(values[-ROWS:].max())
         short = missing >= OF_RANGE * span and missing > 3 * scatter(values)
-        out.put("reward_ends_short", bool(moved and short), [*refs, *refs_at(series, [int(values.argmax())])])
+        out.put("reward_ends_short", bool(moved and short), [*refs, *at_best])
     first = float(median_of(values[:ROWS]))
     gained = (
         last - first >= LOST * span and best - last <= LOST / 3 * span and last - first > 3 * scatter(values)

@@ -129,7 +129,7 @@ class _Overlaps(WritesAtOnce):
         """See ``Capture.feed``."""
         if not line.text.strip(" -+"):
             return Fed.PASSED
-        of, *found = (cell.strip() for cell in line.text.strip().removesuffix("|").split("|"))
+        of, *found = _cells(line)
         if of not in {"box", "mask"} or len(found) != len(self._names):
             return Fed.PASSED | Fed.ENDED
         for name, cell in zip(self._names, found, strict=True):
