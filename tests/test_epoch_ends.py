@@ -178,3 +178,18 @@ def test_rounds_that_are_planned_and_not_counted_tell_of_no_progress(tmp_path):
     text = "strategy:FedAvg | num_rounds: 200 | drop_ratio:0.0\navg_test_acc: 0.25\navg_test_acc: 0.5\n"
 
     assert ended(tmp_path, text).state == "unknown"
+
+
+@pytest.mark.parametrize(("epochs", "told"), [((0,), False), ((0, 1, 2, 3, 4), True)])
+def test_no_sample_is_known_by_heart_within_the_first_epoch(tmp_path, epochs, told):
+    rows = [
+        f"Epoch: [{epoch}][{at}/250] Loss {1.6 + 2.6 / (1 + at / 25 + 10 * epoch):.4f} Acc@1 {20 + 40 * at / 250:.2f}\n"
+        for epoch in epochs
+        for at in range(0, 250, 10)
+    ]
+    (tmp_path / "train.log").write_text("".join(rows) + " * Acc@1 21.123 loss 6.003\n")
+
+    likely = {
+        finding.cause.id for finding in analyzer.diagnose(tmp_path).findings if finding.probability >= 0.5
+    }
+    assert ("overfitting" in likely) is told

@@ -66,6 +66,7 @@ class LogEnd(NamedTuple):
         epoch: Last epoch that a counter shows.
         epochs: Epochs that the counter goes to (``6`` of ``400``).
         first_epoch: First epoch that is shown, 0 or 1 in a log that begins at its beginning.
+        last_epoch: Last epoch that is shown, also by a counter that does not say where it goes to.
         step: Last step of a counter over the whole training.
         steps: Steps that it goes to.
         within_epoch: How much of the last epoch is done, 0 to 1, by a counter that begins again in each epoch.
@@ -91,6 +92,7 @@ class LogEnd(NamedTuple):
     epoch: int | None = None
     epochs: int | None = None
     first_epoch: int | None = None
+    last_epoch: int | None = None
     step: int | None = None
     steps: int | None = None
     within_epoch: float | None = None

@@ -393,6 +393,21 @@ def test_a_log_whose_first_counter_of_epochs_is_printed_alone_says_where_it_begi
     assert [end.first_epoch for end in read_text("Starting Epoch 7:\nloss: 0.5\n").log_ends] == [7]
 
 
+def test_the_last_epoch_is_known_though_its_counter_does_not_say_where_it_goes_to():
+    row = "Epoch: [{}][{}/30] Loss {}\n"
+    rows = "".join(
+        row.format(epoch, step, 3 - 0.01 * step - epoch) for epoch in (0, 1) for step in range(0, 30, 10)
+    )
+
+    assert [(end.first_epoch, end.last_epoch) for end in read_text(rows).log_ends] == [(0, 1)]
+    assert [(end.first_epoch, end.last_epoch) for end in read_text(rows[: len(rows) // 2]).log_ends] == [
+        (0, 0)
+    ]
+    assert [(end.first_epoch, end.last_epoch) for end in read_text("step 3: loss 0.5\n").log_ends] == [
+        (None, None)
+    ]
+
+
 def _nequip(head):
     rows = "".join(
         f"{phase}\n{head}\n{epoch:>7} {batch:>5} {3 / (epoch + 1):12.3g} {2 / (epoch + 1):12.3g}   0.5\n\n"

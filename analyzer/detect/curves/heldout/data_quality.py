@@ -17,6 +17,7 @@ from analyzer.detect.curves.plateau import is_even_guess
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.ranked import distinct_of, median_of
+from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Event, Series
 
 WIDE = 100.0
@@ -377,7 +378,10 @@ def _nothing_labelled(view: RunView, out: FactWriter) -> None:
 
 
 def _split(view: RunView, out: FactWriter) -> None:
-    """Evaluation loss against the training losses of the interval before it."""
+    """Evaluation loss against the training losses of the interval before it, and whether one epoch was seen."""
+    early = _within_first_epoch(view)
+    if early is not None:
+        out.put("within_first_epoch", *early)
     evaluated, points = view.finite("eval_loss"), view.once(loss_points)
     if evaluated is None or points is None or not has_steps(evaluated) or not has_steps(points.series):
         return
@@ -394,10 +398,21 @@ def _split(view: RunView, out: FactWriter) -> None:
     out.put("eval_below_share", len(below) / len(ratios), refs_at(evaluated, below or rows))
     out.put("ratio", float(median_of(ratios)), refs_at(evaluated, rows))
     out.put("ratio_last", ratios[-1], refs_at(evaluated, rows[-1:]))
+
+
+def _within_first_epoch(view: RunView) -> tuple[bool, list[SourceRef]] | None:
+    """Whether the run ended before any sample was seen twice, with what counts the epochs; None if nothing does."""
     epochs = view.finite("epoch")
     if epochs is not None:
         # a little over one: the last row of an epoch is rounded up
-        out.put("within_first_epoch", float(epochs.value.max()) <= 1.01, end_of(epochs))
+        return float(epochs.value.max()) <= 1.01, end_of(epochs)
+    shown = [(end.first_epoch, end.last_epoch, SourceRef(end.source, end.line)) for end in view.run.log_ends]
+    if not any(first is not None and last is not None for first, last, _ in shown):
+        return None
+    # counters begin at 0 or at 1, so that one epoch alone is the first if it is either
+    return all(first == last and first in {0, 1, None} for first, last, _ in shown), [
+        ref for _, _, ref in shown
+    ]
 
 
 def _start(view: RunView, out: FactWriter) -> None:

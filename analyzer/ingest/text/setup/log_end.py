@@ -229,6 +229,7 @@ class EndKeeper:
         progress, errors = _Progress(head, tail), self._errors()
         if progress.first_epoch is None:
             progress.first_epoch = _bare_epoch(_lines(self._head)[:HEAD_LINES])
+        last_epoch = _bare_epoch(reversed(tail)) if progress.epoch is None else progress.epoch
         return LogEnd(
             source=source,
             line=self._last_line(),
@@ -241,6 +242,7 @@ class EndKeeper:
             epoch=progress.epoch,
             epochs=progress.epochs,
             first_epoch=progress.first_epoch,
+            last_epoch=last_epoch,
             step=progress.step,
             steps=progress.steps,
             within_epoch=progress.within,
@@ -283,8 +285,8 @@ def _last_words(texts: Sequence[str]) -> str:
     return next((text.strip() for text in reversed(texts) if _DONE.search(text)), "")
 
 
-def _bare_epoch(lines: Sequence[str]) -> int | None:
-    """The first counter of epochs that is printed without its end: it says where the log begins, and no more."""
+def _bare_epoch(lines: Iterable[str]) -> int | None:
+    """The first counter of epochs that is printed without its end: it says where the log begins or ends, and no more."""
     found = (_BARE_EPOCH.match(peel(line).text) for line in lines if "poch" in line)
     return next((int(match[1]) for match in found if match is not None), None)
 
