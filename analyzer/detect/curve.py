@@ -14,7 +14,7 @@ import numpy as np
 
 from analyzer.model.arrays import Mask, Rows
 from analyzer.model.name_words import is_running_mean
-from analyzer.model.ranked import distinct_of, median_of
+from analyzer.model.ranked import counted_of, distinct_of, median_of
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Series
 from analyzer.record import replace
@@ -135,7 +135,7 @@ def spacing(series: Series) -> int | None:
     known = distinct_of(known)
     if known.size < 2:
         return None
-    distances, counts = np.unique(np.diff(known), return_counts=True)
+    distances, counts = counted_of(np.diff(known))
     return int(distances[np.argmax(counts)])
 
 
@@ -204,7 +204,8 @@ def _groups(run: Run, metric: str) -> Iterator[tuple[int, Rows]]:
         return
     readers = sorted({source.ingestor for source in run.sources})
     reader = np.array([readers.index(source.ingestor) for source in run.sources], dtype=np.int64)
-    ranks, rank_code = np.unique(table.rank[rows], return_inverse=True)
+    ranks = distinct_of(table.rank[rows])
+    rank_code = np.searchsorted(ranks, table.rank[rows])
     shape = (len(readers), len(table.raw_names), ranks.size)
     keys = np.ravel_multi_index((reader[table.source[rows]], table.raw[rows], rank_code), shape)
     for key in distinct_of(keys):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.model.arrays import Mask, Values
-from analyzer.model.ranked import median_of
+from analyzer.model.ranked import median_of, quantile_of
 
 PARTS = 5
 """A curve is compared fifth by fifth: enough points for a median in each, fine enough to see its ends."""
@@ -51,7 +51,7 @@ def slower_at_best(times: Values) -> bool:
     A busy host slows most steps and leaves some as fast as ever; a leak, a throttled clock or another node slows all.
     """
     part = max(times.size // PARTS, 1)
-    return bool(np.quantile(times[-part:], 0.1) > median_of(times[:part]))
+    return bool(quantile_of(times[-part:], 0.1) > median_of(times[:part]))
 
 
 def longest_run(mask: Mask) -> int:

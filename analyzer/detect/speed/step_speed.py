@@ -15,7 +15,7 @@ from analyzer.detect.robust import part_medians, slower_at_best, uncertainty
 from analyzer.detect.speed.times import unit_times, within_a_minute
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Integers
-from analyzer.model.ranked import distinct_of, median_of
+from analyzer.model.ranked import counted_of, distinct_of, median_of
 from analyzer.model.tables import NULL_INT, Series
 from analyzer.record import replace
 
@@ -121,13 +121,13 @@ def _step_times(view: RunView, series: Series, out: FactWriter) -> None:
 
 def _grid(series: Series, rows: Integers, out: FactWriter) -> None:
     steps = distinct_of(series.step[rows])
-    distances, counts = np.unique(np.diff(steps), return_counts=True)
+    distances, counts = counted_of(np.diff(steps))
     period = int(distances[np.argmax(counts)]) if distances.size else 0
     spacing = int(median_of(np.diff(distinct_of(series.step))))
     if period <= spacing:  # neighbouring slow points are one slow stretch, not a grid
         out.put("step_time.outliers_on_grid", value=False, refs=refs_at(series, rows))
         return
-    phases, phase_counts = np.unique(steps % period, return_counts=True)
+    phases, phase_counts = counted_of(steps % period)
     near = np.abs((steps - phases[np.argmax(phase_counts)] + period // 2) % period - period // 2) <= spacing
     # A spacing close to the period would put any step on the grid.
     on_grid = bool(near.mean() >= ON_GRID and period >= 4 * spacing)

@@ -8,7 +8,7 @@ from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.robust import part_medians
 from analyzer.model.arrays import Values
 from analyzer.model.machine_words import read_machine
-from analyzer.model.ranked import distinct_of
+from analyzer.model.ranked import distinct_of, quantile_of
 from analyzer.model.refs import SourceRef
 
 MIN_SAMPLES = 20
@@ -25,13 +25,13 @@ def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.gpu.*``, ``signal.cpu.*`` and ``signal.gpu_memory.*``."""
     busy, refs = _pooled(view, "gpu_busy")
     if busy.size >= MIN_SAMPLES:
-        out.put("gpu.utilization_p95", float(np.percentile(busy, 95)), refs)
+        out.put("gpu.utilization_p95", float(quantile_of(busy, 0.95)), refs)
         out.put("gpu.utilization_mean", float(busy.mean()), refs)
         out.put("gpu.idle_share", float((busy < IDLE).mean()), refs)
     for name, kind in (("gpu.memory_p95", "gpu_memory"), ("cpu.utilization_p95", "cpu_busy")):
         values, refs = _pooled(view, kind)
         if values.size >= MIN_SAMPLES:
-            out.put(name, float(np.percentile(values, 95)), refs)
+            out.put(name, float(quantile_of(values, 0.95)), refs)
     _memory(view, out)
 
 
@@ -43,7 +43,7 @@ def _pooled(view: RunView, kind: str) -> tuple[Values, list[SourceRef]]:
         if read_machine(name).kind == kind and (series := view.curve(name)) is not None:
             good = series.value[np.isfinite(series.value)]
             # a percentage, not bytes; and of a device that works: an unused second GPU says nothing about the first
-            if good.size and good.min() >= 0 and good.max() <= 100 and np.percentile(good, 95) >= IDLE:
+            if good.size and good.min() >= 0 and good.max() <= 100 and quantile_of(good, 0.95) >= IDLE:
                 parts.append(good)
                 refs += refs_at(series, [0])
     return (np.concatenate(parts) if parts else np.zeros(0)), refs

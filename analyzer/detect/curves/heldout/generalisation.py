@@ -16,7 +16,7 @@ from analyzer.detect.robust import PARTS, extreme, noise
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import read_name
-from analyzer.model.ranked import median_of
+from analyzer.model.ranked import median_of, quantile_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.score_words import read_score
 from analyzer.model.tables import Series
@@ -118,7 +118,7 @@ def _levels(out: FactWriter, values: Values, refs: list[SourceRef]) -> None:
     late, half = values[-(values.size // 3) :], values[values.size // 2 :]
     out.put("level_over_best", float(median_of(late)) / float(values.min()), refs)
     _, then, _, now = (float(median_of(part)) for part in np.array_split(values, 4))
-    low, high = np.percentile(half, [10, 90])
+    low, high = quantile_of(half, 0.1), quantile_of(half, 0.9)
     out.put("swing", float(high - low) / float(median_of(half)), refs)
     out.put("gained_late", 1 - now / then, refs)
 

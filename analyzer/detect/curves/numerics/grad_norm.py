@@ -8,7 +8,7 @@ from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, number, r
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points, values_beside
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
-from analyzer.model.ranked import median_of
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.tables import Series
 
 FAR_AWAY = 100.0
@@ -46,7 +46,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     if beside is not None and zero.any():
         with_loss = np.flatnonzero(zero & beside[0] & np.isfinite(beside[1]) & (beside[1] > 0.0))
         # two: one such row may be the rounding of a printed norm; of the only one, which may be shown twice, nobody can tell
-        lone = np.unique(points.series.line).size == 1 and bool(zero.all())
+        lone = distinct_of(points.series.line).size == 1 and bool(zero.all())
         told = None if lone else with_loss.size >= 2
         out.put("zero_with_loss", told, refs_at(points.series, with_loss) or shown)
     if len(good):

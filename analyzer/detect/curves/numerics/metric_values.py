@@ -16,7 +16,7 @@ from analyzer.detect.curves.numerics.bad_points import (
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Mask, Values
 from analyzer.model.name_words import RIVALS, read_name, word_set, words_of
-from analyzer.model.ranked import median_of
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.score_words import read_score
 from analyzer.model.tables import Series
 
@@ -255,7 +255,7 @@ def _impossible(name: str, series: Series) -> int | None:
     if known[high] > 100.0 * (1 + ROUNDING):
         return high
     shares = good.sum() >= SHARE_POINTS and known[high] <= 1.5 and float(median_of(values[good])) >= 0.5
-    above = np.unique(known[known > 1.0 + ABOVE_ONE]).size >= ABOVE_ROWS
+    above = distinct_of(known[known > 1.0 + ABOVE_ONE]).size >= ABOVE_ROWS
     return high if shares and (above or known[high] > 1.0 + ROUNDING) else None
 
 
@@ -386,7 +386,7 @@ def _counts_steps(out: FactWriter, view: RunView) -> None:
         return
     apart = np.abs(good.value - good.step)
     whole = bool((good.value == np.round(good.value)).all())
-    counts = whole and float(apart.max()) <= 1 and np.unique(good.value).size >= COUNTED_ROWS
+    counts = whole and float(apart.max()) <= 1 and distinct_of(good.value).size >= COUNTED_ROWS
     out.put("counts_steps", bool(counts), ends_of(good))
 
 

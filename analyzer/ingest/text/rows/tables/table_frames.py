@@ -70,7 +70,7 @@ def names_in(cell: str) -> list[str]:
     first, _, last = (part.strip() for part in name.partition("/"))
     if last and first in _GROUPS:
         return [f"{first}/{last}".replace(" ", "_")]
-    measured = all(part and (read_name(part).quantity or is_score(part)) for part in (first, last))
+    measured = last and all(part and (read_name(part).quantity or is_score(part)) for part in (first, last))
     if measured or (" / " in name and first[:-1] == last[:-1] and first.isidentifier()):
         of, _, _ = first.rpartition("_")
         return [first.replace(" ", "_"), f"{of}_{last}" if of and last.isalnum() else last.replace(" ", "_")]
