@@ -209,3 +209,25 @@ def test_a_damaged_notebook_is_told(tmp_path):
     path.write_text('{"nbformat": 4, "cells": [{"outputs": [')
     with pytest.raises(InputError, match="not a whole notebook"):
         load_run(path)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Episode {at} - Total Reward: {reward}, Moving Average Reward: {reward}, Epsilon: 0.9950\n",
+        "Ep. {at}0 done, reward: {reward}, running_reward: {reward}, time (sec): 0.0246\n",
+        "Época {at}: pérdida 0.5, reward: {reward}\n",
+    ],
+)
+def test_rows_that_count_with_a_rarer_word_are_a_training(tmp_path, row):
+    rewards = [11.5, 14.25, 20.5, 33.25, 48.5]
+    printed = "".join(row.format(at=at, reward=reward) for at, reward in enumerate(rewards, 1))
+    book = notebook(
+        tmp_path / "play.ipynb",
+        cell(stream("Collecting gym\n")),
+        cell(stream(printed)),
+        cell(stream("mean of 10 games: 3\n")),
+    )
+
+    run = load_run(book).run
+    assert rewards in [[value for _, value in points(run, name)] for name in run.metrics.names]

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.source_text import read_text
+from analyzer.ingest.text.rows.learned.line_masks import mask
+from analyzer.ingest.text.rows.learned.wordings import learn
 from analyzer.ingest.text.text_layer import strip_escapes
 from analyzer.ingest.text.text_log import read_lines
 from analyzer.lazy_regex import LazyRegex
@@ -27,6 +30,9 @@ MAX_BYTES = 64 << 20
 
 COUNTED_LINES = 2
 """Lines with a counter that make a cell's output a training: an evaluation prints its losses without one."""
+
+LOOKED_AT = 100
+"""Lines of a cell whose wordings are looked at: a training shows its first rows in them."""
 
 _COUNTED = LazyRegex(
     r"(?i)\b(?:epochs?|steps?|iter(?:ation)?s?)\b\W{0,6}\d|^\W{0,4}\d+ ?/ ?\d+\]|^\d+(?:\t(?:[\d.:eE%+-]{1,40}|No log|nan|inf))+\t?$"
@@ -87,7 +93,7 @@ class Notebook:
         for place, (printed, ends_in_error) in enumerate(_printed(book)):
             part = Part(place, list(enumerate(printed, first)), [])
             first += len(printed)
-            if sum(_COUNTED.search(line) is not None for line in printed) >= COUNTED_LINES:
+            if _is_training(printed):
                 trainings.append(part)
             elif ends_in_error:
                 failed.append(part)
@@ -105,6 +111,16 @@ class Notebook:
             read_lines(((at, line, None) for at, line in part.lines + below[:MAX_SCORED]), out)
             if out.has_metrics:  # a look at a table counts its rows too
                 return
+
+
+def _is_training(printed: Sequence[str]) -> bool:
+    """Whether a cell printed rows of a course; words for a counter that are rarer than epochs and steps cost more to find."""
+    if sum(_COUNTED.search(line) is not None for line in printed) >= COUNTED_LINES:
+        return True
+    rows = [masked for line in printed[:LOOKED_AT] if (masked := mask(line)).numbers]
+    seen = Counter(masked.key for masked in rows)
+    again = {masked.key: masked for masked in rows if seen[masked.key] >= COUNTED_LINES}
+    return any(row.place for masked in again.values() for row in learn(masked).rows)
 
 
 def _decisive(failed: list[Part]) -> list[Part]:
