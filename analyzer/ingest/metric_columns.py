@@ -22,7 +22,7 @@ MAX_METRICS = 5_000
 STEP_NAMES = (
     "train/global_step", "trainer/global_step", "global_step", "step", "iteration", "iter", "num_updates",
     "current_steps", "train_step", "train/step", "iter_num", "global step", "steps", "training_iteration",
-    "itr", "timestep", "time/total_timesteps", "misc/total_timesteps", "total_timesteps", "timesteps_total", "totalenvinteracts", "_step", "progress/tick",
+    "itr", "timestep", "timesteps", "time/total_timesteps", "misc/total_timesteps", "total_timesteps", "timesteps_total", "totalenvinteracts", "_step", "progress/tick",
 )  # fmt: skip
 """Columns that count optimizer steps, best first; loops of reinforcement learning count iterations or steps of the
 environment, and W&B's ``_step`` counts calls of its log function."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import pairwise
 
 from analyzer.model.name_words import read_name, says_no_quantity, word_set, words_of
 from analyzer.record import NamedTuple
@@ -35,6 +36,9 @@ _OF_OUTPUT = word_set(
 """Scores of whole outputs and of ranks over all items: no batch of a training gives them, so they are of held-out data."""
 _OF_PROBES = word_set("knn probe")
 """A probe on embeddings is asked of samples that it was not fitted on."""
+
+_CLASSES = word_set("class category")
+"""Before a number they name one of several, whose score is not that of all."""
 
 OVERLAP = word_set(
     "f1 fb1 fscore dice dsc dc iou miou jaccard js precision recall sensitivity tpr map map50 ap ap50 mcc kappa f"
@@ -84,6 +88,8 @@ def read_score(name: str) -> ScoreReading:
     ((1, 'eval'), (0, ''))
     >>> [read_score(name)[:2] for name in ("eval_spearman_cosine", "valid_uer", "dev_si_sdr")]
     [(1, 'eval'), (-1, 'eval'), (0, '')]
+    >>> read_score("class_3_accuracy").whole, read_score("class_accuracy").whole
+    (False, True)
     >>> read_score("knn_acc").phase, read_score("train_probe_top1").phase, read_score("linear_acc").phase
     ('eval', 'train', '')
     """
@@ -106,7 +112,9 @@ def read_score(name: str) -> ScoreReading:
     if not phase and (ranked or told & _OF_OUTPUT or kept & _OF_PROBES):
         phase = "eval"
     kind = frozenset(f"{word}@" for word in told) if ranked else told
-    return ScoreReading(better, phase, whole=all(word.isdigit() for word in rest), kind=kind)
+    of_one_class = any(a in _CLASSES and b.isdigit() for a, b in pairwise(words))
+    whole = not of_one_class and all(word.isdigit() for word in rest)
+    return ScoreReading(better, phase, whole=whole, kind=kind)
 
 
 def judged(names: Iterable[str], risen: frozenset[str]) -> frozenset[str]:

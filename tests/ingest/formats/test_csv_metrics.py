@@ -365,3 +365,9 @@ def test_columns_of_meters_hold_the_current_value_and_the_mean_of_one_quantity()
     assert [value for _, value, _ in points(run, "loss")] == [-0.75, -0.5]
     assert [value for _, value, _ in points(run, "grad_norm")] == [5.5, 7.5]
     assert "eval_loss" not in run.metrics.names
+
+
+def test_steps_of_the_environment_count_the_rows_of_an_agent():
+    run = read_files({"rewards.csv": "timesteps,reward\n20000,349.5\n30000,199.25\n"})
+
+    assert points(run, "reward_mean") == [(20000, 349.5, 2), (30000, 199.25, 3)]

@@ -4,7 +4,6 @@ import pytest
 from event_files import event, opening, write
 from log_reading import points, read_text
 
-from analyzer.detect.curve import all_series
 from analyzer.ingest.discover import load_run
 from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 
@@ -54,12 +53,18 @@ def test_prose_with_those_words_is_no_row(text):
 
 def test_two_sets_of_held_out_data_are_two_series():
     rows = "".join(
-        f"01:00:00,000 {name} : loss {loss} - score 0.5\n"
+        f"01:00:00,000 {name} : loss {loss} - f1-score (micro avg)  {loss / 2}\n"
         for name, loss in (("DEV", 0.5), ("TEST", 0.75)) * 2
     )
-    series = {s.logged_as: list(s.value) for s in all_series(read_text(rows), "eval_loss")}
+    run = read_text(rows)
+    series = {name: [value for _, value in points(run, name)] for name in run.metrics.names}
 
-    assert series == {"dev_loss": [0.5, 0.5], "test_loss": [0.75, 0.75]}
+    assert series == {
+        "eval_loss": [0.5, 0.5],
+        "val_f1-score": [0.25, 0.25],
+        "part/test_val_loss": [0.75, 0.75],
+        "part/test_val_f1-score": [0.375, 0.375],
+    }
 
 
 def test_a_table_with_a_column_for_each_set():

@@ -19,7 +19,7 @@ KEPT_FRAMES = 3
 # What may belong to an error, in small letters.
 _LIKE_AN_ERROR = LazyRegex(
     r"error\b|exception\b|can't|mismatch|unexpected|corrupt|unreachable|exit(?:ed)? (?:with )?(?:code|status)|unrecogni[sz]ed|incompatible|unsupported"
-    r"|segmentation|core dumped|preempt|evict|\b(?:fatal|fail(?:ed|ure|s)?\b|abort|cannot\b|denied|killed\b|panic|invalid|not found|unable|out of(?! {0,2}\d)"
+    r"|segmentation|core dumped|preempt|evict|\b(?:fatal|fail(?:ed|ure|s)?\b|abort|cannot\b|denied|killed\b|panic|invalid|not found|unable|(?<!left )out of(?! {0,2}\d)"
     r"|tim(?:ed|e) ?out|refused|missing|exceed|assert|nccl warn\b|illegal|xid\b|terminat|could not\b|does not\b"
     r"|not (?:ready|compiled|supported|responding|enough|allowed|available)\b|cancell?ed|deleted by\b|died\b|broken\b|lost\b|diverged|unmounted|no space"
     r"|mpi_abort\b|sig(?:segv|kill|term|abrt|bus)\b|too (?:many|large|small)\b|unavailable\b)"

@@ -23,7 +23,7 @@ _EPOCH = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>epochs?|epcoh|epoh|ep|e)(?:\.| n[or]\.?|[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
 )
 _EPOCH_FLOAT = LazyRegex(
-    rf"(?i)(?<!over )(?<!per )(?<!of )(?<!for )(?<!the )(?<!this )\bepochs?\s{{0,3}}[:=]?\s{{0,3}}{FLOAT}"
+    rf"(?i)(?<!over )(?<!per )(?<!of )(?<!for )(?<!the )(?<!this )(?<!/)\bepochs?\s{{0,3}}[:=]?\s{{0,3}}{FLOAT}"
 )
 # A number before its word: "200/ 2983 batches", "100 steps", "batch 100 of epoch 1".
 _OF_EPOCH = LazyRegex(
@@ -46,7 +46,7 @@ _BRACKETS = LazyRegex(
 _NUMBERED = LazyRegex(rf"\[{INT}\]:?\s{{1,3}}(?P<word>[A-Za-z]\w{{0,30}})")
 _LEADING = LazyRegex(
     rf"^(?:(?:\s{{0,3}}[{INT}{FLOAT}]% )?\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)(?= {{0,3}}\S)|(?:\[[A-Za-z][\w-]{{0,20}}\] )?(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| = [{INT}{FLOAT}]%| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
-    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} {{1,2}})?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|T ?[=:] ?(?P<step14>{INT}) ?/ ?(?P<total14>{INT})(?= ?[,;|])|\u2502 {{1,4}}[itknjs] = (?P<step13>{INT})$|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|>(?P<step12>{INT}),(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
+    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} {{1,2}})?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|T ?[=:] ?(?P<step14>{INT}) ?/ ?(?P<total14>{INT})(?= ?[,;|])|\u2502 {{1,4}}[itknjs] = (?P<step13>{INT})$|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|>(?P<step12>{INT}),(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|[Ii]nd(?:e)?x (?P<step15>{INT})(?=[,:]\s)|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
 )
 _RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
@@ -59,6 +59,7 @@ _SAMPLES = LazyRegex(
 _SEEN = LazyRegex(
     rf"(?i)(?:^|\) |- )(?:after|processed|done) \[?(?P<at1>{INT})\]? (?:sequences|utterances|sentences|frames|pairs|samples|examples|words|documents)\b"
     rf"|^\s{{0,8}}(?:instance|example|sample|sentence|word) ?[:=] {{0,3}}(?P<at2>{INT})(?=[;,|])"
+    rf"|^\s{{0,8}}\[ {{0,12}}(?P<at4>{INT}) (?:eps|episodes|games|frames|samples)\](?= )"
 )
 _NUMBER_OF = LazyRegex(
     rf"(?i)(?:^\W{{0,8}}|[\]:-] )number of (?P<word>iterations?|(?:time)?steps|updates) {{0,3}}[:=] {{0,3}}(?P<at>{INT})(?=[ ,;|]{{1,4}}[A-Za-z][\w ]{{0,30}}[:=] {{0,3}}{FLOAT})"
@@ -83,6 +84,10 @@ _EPOCH_AHEAD = LazyRegex(rf"\[(?P<epoch>{INT})/{INT}\] {{0,2}}$")
 """Two counters in a row, of which the second is named: ``[1/70] Step: 50/259``."""
 _SAMPLE = LazyRegex(rf"(?i)^\W{{0,12}}(?:img|image|sample|example) (?:no|nr)\. (?P<at>{INT})\W{{0,12}}$")
 """The sample that a training has come to, on a line of its own: ``Img no. 300``."""
+_AFTER = LazyRegex(
+    rf"^(?:train|eval|valid|test)\w{{0,7}}(?: stats)? after (?P<at>{INT})(?: examples| samples)?(?=: )"
+)
+"""How many samples were seen before what follows, which may count its updates as well: ``eval after 4000: {'loss/eval': 0.5}``."""
 _LENGTH = LazyRegex(rf"\b[Ee]poch: ?{INT}, Steps: ?(?P<at>{INT}) \| ")
 
 _RANKS = ("global", "updates", "update", "step", "up", "iter", "it")
@@ -154,7 +159,7 @@ def _in_an_epoch(text: str, found: Place) -> Place | None:
         return _with(text, found, match)._replace(begins=found.epoch >= 0)
     if match := _SAMPLES.search(text):
         return found._replace(samples=True, used=found.used | _slots(text, match))
-    if match := _SAMPLE.match(text):
+    if match := _SAMPLE.match(text) or _AFTER.match(text):
         return _with(text, found, match)
     if match := _LENGTH.search(text):
         return found._replace(used=found.used | _slots(text, match))

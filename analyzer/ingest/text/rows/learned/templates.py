@@ -13,6 +13,8 @@ and losses too: a line of many other words is left unread, as are values that a 
 
 from __future__ import annotations
 
+from math import isnan
+
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Learnable, LogLine, LogState
 from analyzer.ingest.text.rows.epochs_again import is_bare_heading
@@ -234,7 +236,8 @@ class TemplateRows(Learnable):
                 times = times or {canonical_metric(name) for name in told} == {"learning_rate"}
                 counted_on = not times and row.place.step >= 0
                 where = self._where(row.place, numbers)
-                rows = UNSIGNED_ROWS if counted_on else GUESSED_ROWS
+                broken = any(map(isnan, told.values()))  # and needs no further row to be told
+                rows = UNSIGNED_ROWS if counted_on and not broken else GUESSED_ROWS
                 return (times or counted_on) and self._once_seen(template, values, where, line, log, rows)
             enough = BARE_ROWS if row.words > MAX_OTHER_WORDS else GUESSED_ROWS
             new = enough > GUESSED_ROWS or not any(values.keys() <= kind for kind in self._guessed)

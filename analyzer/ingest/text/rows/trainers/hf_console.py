@@ -45,8 +45,9 @@ _HELD_OUT = LazyRegex(
 
 _PLACED = LazyRegex(
     r"(?i)(?<![a-z])(?:global[ _])?(?:step|iter(?:ation)?)[ :=#]{1,3}\d{1,12}(?:/\d{1,12})?\]? ?[:=,|-]{1,2} {0,3}$|\(steps_completed=\d{1,12}, metrics=$"
+    r"|\bafter \d{1,12} (?:examples|samples): $"
 )
-"""A step that another program states before its dict: ``step 100: {'loss': 0.5}``."""
+"""A step, or how many samples were seen, that another program states before its dict: ``step 100: {'loss': 0.5}``."""
 
 MAX_HEADING = 100
 """Characters of a line above a dict that is its heading, with what a logger puts in front of it."""

@@ -1,0 +1,59 @@
+"""Rows that count by samples, episodes or an index, and values that are quoted or of one class."""
+
+import math
+
+import pytest
+from log_reading import points, read_text
+
+
+def test_rows_of_preference_training_count_the_samples_that_were_seen():
+    run = read_text(
+        "eval after 0: {'rewards_eval/accuracies': '0.5', 'loss/eval': '0.6914'}\n"
+        "train stats after 64 examples: {'rewards_train/accuracies': '0.5', 'loss/train': '0.6914', 'grad_norm': '3.0', 'counters/updates': 4}\n"
+        "train stats after 128 examples: {'rewards_train/accuracies': '0.75', 'loss/train': '0.5', 'grad_norm': '2.0', 'counters/updates': 8}\n"
+        "eval after 128: {'rewards_eval/accuracies': '0.625', 'loss/eval': '0.625'}\n"
+    )
+
+    assert points(run, "loss") == [(64, 0.6914), (128, 0.5)]
+    assert points(run, "eval_loss") == [(0, 0.6914), (128, 0.625)]
+    assert points(run, "rewards_eval/accuracies") == [(0, 0.5), (128, 0.625)]
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ("  [{at:>8} eps] reward={value}+/-0.5  steps=52.9", "reward_mean"),
+        ("Index {at}, attn 0.25, l1 {value}, iou 0.95", "l1"),
+        ("step {at}, time 1.6, loss 2.5, epochs 9, reward/epoch {value}", "reward_mean"),
+    ],
+)
+def test_a_row_tells_where_it_stands(row, name):
+    rows = [(100, 0.25), (200, 0.5), (300, 0.75)]
+
+    assert (
+        points(read_text("".join(row.format(at=at, value=value) + "\n" for at, value in rows)), name) == rows
+    )
+
+
+def test_what_was_measured_over_episodes_is_no_step():
+    run = read_text("".join(f"epoch {at}: mean reward over 100 episodes: {at / 2}\n" for at in range(1, 4)))
+
+    assert [step for step, _ in points(run, "reward_mean")] != [100] * 3
+
+
+def test_the_second_of_two_rows_that_is_no_number_is_told():
+    run = read_text(
+        "Iter 1 of Epoch 2  label_cost 0.5 target_cost 0.25\nIter 2 of Epoch 2  label_cost 0.5 target_cost nan\n"
+    )
+
+    assert [math.isnan(float(value)) for _, value in points(run, "target_cost")] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "spelling", ["class # {} accuracy = {}", "class #{} accuracy = {}", "class {}: accuracy = {}"]
+)
+def test_scores_of_classes_are_no_course(spelling):
+    rows = "".join(spelling.format(at, value) + "\n" for at, value in enumerate((0.9998, 0.0, 0.0)))
+
+    run = read_text(f"step 110, loss = 1.55\naccuracy = 0.9998\n{rows}")
+    assert [value for _, value in points(run, "accuracy")] == [0.9998]
