@@ -305,3 +305,49 @@ def test_a_loss_that_prints_zero_is_no_failure_where_most_of_the_held_out_loss_w
     }
 
     assert bool(outcome(facts).failed) is (gained < 0.5)
+
+
+def course(row, rows=60):
+    return "".join(
+        row.format(at=at, loss=0.4 + 1.9 * math.exp(-at / 15) + 0.02 * (at * 7 % 5)) for at in range(rows)
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "healthy"),
+    [
+        ("step {at} loss {loss:.4f}\n", True),
+        (
+            "step {at} loss {loss:.4f}\n[stage two loss 49.5 (real loss 0.0, fake loss 100.0)], [its rate 0.09]\n",
+            False,
+        ),
+    ],
+)
+def test_a_log_of_which_a_good_part_was_not_read_is_not_called_healthy(tmp_path, row, healthy):
+    assert (diagnose(tmp_path, course(row)).status == "healthy") is healthy
+
+
+@pytest.mark.parametrize("every", [0, 4])
+def test_a_loss_that_is_nothing_time_and_again_is_not_called_healthy(tmp_path, every):
+    rows = course("step {at} loss {loss:.4f}\n").splitlines()
+    shown = [f"step {at} loss 0.0" if every and at % every == 0 else row for at, row in enumerate(rows)]
+
+    assert (diagnose(tmp_path, "\n".join(shown) + "\n").status == "healthy") is (every == 0)
+
+
+@pytest.mark.parametrize(("last", "healthy"), [(60, True), (1, False)])
+def test_a_part_of_the_loss_that_is_gone_after_its_first_row_withholds_healthy(tmp_path, last, healthy):
+    rows = course("step {at} loss {loss:.4f} edge_loss\n").splitlines()
+    shown = "".join(f"{row} {0.2 + 0.5 * math.exp(-at / 15) if at < last else 0.0:.4f}\n" for at, row in enumerate(rows))
+
+    assert (diagnose(tmp_path, shown).status == "healthy") is healthy
+
+
+@pytest.mark.parametrize(("scale", "healthy"), [(1.0, True), (0.002, False)])
+def test_a_detector_that_finds_next_to_nothing_to_the_end_is_not_called_healthy(tmp_path, scale, healthy):
+    rows = [
+        f"epoch {at} loss {2.0 + 6 * math.exp(-at / 5):.3f} val_loss {2.2 + 6 * math.exp(-at / 5):.3f} val_mAP {scale * (0.5 - 0.5 * math.exp(-at / 5)):.5f}"
+        for at in range(1, 21)
+    ]
+
+    assert (diagnose(tmp_path, "\n".join(rows) + "\n").status == "healthy") is healthy

@@ -431,3 +431,16 @@ def test_a_history_that_was_saved_as_one_string_is_read(tmp_path):
 
     assert points(run, "eval_loss") == [(1, 2.5), (2, 1.75), (3, 1.5)]
     assert math.isnan(points(run, "loss")[-1][1])
+
+
+def test_the_averages_over_objects_of_any_size_are_read_from_the_list_of_an_evaluation():
+    scores = [0.25, 0.5, 0.125, *[0.1] * 9]
+    rows = [{"train_loss": 9.0 / n, "test_coco_eval_bbox": scores, "epoch": n} for n in range(1, 4)]
+    run = read_files({"log.txt": "".join(json.dumps({**row, "boxes": scores[:4]}) + "\n" for row in rows)})
+
+    assert {name for name in run.metrics.names if "bbox" in name} == {
+        "test_bbox_ap",
+        "test_bbox_ap50",
+        "test_bbox_ap75",
+    }
+    assert [value for _, value in points(run, "test_bbox_ap")] == [0.25] * 3

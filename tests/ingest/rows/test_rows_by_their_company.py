@@ -147,7 +147,7 @@ def test_rows_that_were_not_read_are_told_with_the_first_line():
     run = read_text(rows + left)
 
     told = [(gap.reason, gap.ref.line, gap.evidence) for gap in run.gaps]
-    assert told == [("8 lines that look like rows of numbers were not read", 9, False)]
+    assert told == [("8 lines that look like rows of numbers were not read", 9, True)]
 
 
 @pytest.mark.parametrize("head", ["PERFORMANCE ON TEST SET: ", "evl set : ", "Results on the dev data: "])

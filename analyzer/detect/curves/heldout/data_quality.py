@@ -15,6 +15,7 @@ from analyzer.detect.curves.heldout.gap import since_the_last
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.plateau import is_even_guess
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Values
 from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
@@ -28,6 +29,9 @@ SAME_ACCURACY = 3
 
 LOW_F1, LEARNED_F1, NEAR_BEST = 0.6, 0.2, 0.9
 """Macro F1 over accuracy (a classifier that ignores one of two classes at 9:1 has 0.53), what it gained, and its end over its best."""
+
+BEGINNING = 0.05
+"""Share of the rows before which a part of the loss had a value and lost it for good."""
 
 BELOW = 0.9
 """Evaluation loss below nine tenths of the training loss, the line of the runmedic check on leakage."""
@@ -207,8 +211,14 @@ FEW_ROWS = 3
 """Rows after which a part that is exactly 0 in all of them keeps a run from being called sound, without blaming it."""
 
 
+def _is_off(part: Values) -> bool:
+    """Whether a part is 0 in every row, or in all that follow the first few."""
+    first = 1 + int(np.flatnonzero(part)[-1]) if part.any() else 0
+    return first <= BEGINNING * part.size and (not first or part.size - first >= ZERO_ROWS)
+
+
 def _part_without_value(view: RunView, out: FactWriter) -> None:
-    """A part of a positive loss that was 0 in every row so far, by the word "loss" in its name."""
+    """A part of a positive loss that was 0 in every row so far, or from the first few on, by the word "loss" in its name."""
     total = view.once(loss_points)
     if total is None or not bool((total.good().value > 0).any()):
         return
@@ -217,7 +227,7 @@ def _part_without_value(view: RunView, out: FactWriter) -> None:
         if name == "loss" or not words or "loss" not in words or _MAY_BE_OFF.search(name):
             continue
         part = view.finite(name)
-        if part is not None and len(part) >= FEW_ROWS and not bool(part.value.any()):
+        if part is not None and len(part) >= FEW_ROWS and _is_off(part.value):
             refs = refs_at(part, [0, len(part) - 1])
             out.put("part_without_value", value=True, refs=refs)
             out.put("part_without_value_name", part.logged_as, refs)

@@ -312,7 +312,7 @@ def _right(score: Score) -> Values:
 
 def _hardly_right(out: FactWriter, every: list[Score]) -> None:
     """Whether next to no answer is right in any score that counts them, to the end."""
-    counted = [s for s in every if s.reading.kind & SHARE_OF_ALL or s.reading.kind == {"recall"}]
+    counted = [s for s in every if s.reading.kind & (SHARE_OF_ALL | OF_BOXES) or s.reading.kind == {"recall"}]
     shares = [s for s in counted if len(s.series) >= HARDLY_ROWS]
     if shares:
         few = [

@@ -55,6 +55,8 @@ _LEARNER = LazyRegex(r"^(?:info/learner|learners)/default_policy/(?:learner_stat
 _SUFFIX = LazyRegex(r"\.\w{1,8}$")
 _NOT_METRICS = frozenset({"current_steps", "total_steps", "percentage", "mode", "iter"})
 _OF_A_MEAN = {"num", "mean", "std"}
+_COCO, _COCO_VALUES, _COCO_FIRST = "coco_eval_", 12, ("AP", "AP50", "AP75")
+"""What DETR and its kin log of an evaluation, as pycocotools sums it up: twelve numbers, the first three over objects of any size."""
 _LIST_START = 4096
 _LIST = LazyRegex(r"[\ufeff\s]{0,20}\[\s{0,20}\{")
 _BETWEEN_ROWS = LazyRegex(r"[\ufeff\s]{0,99}+[\[,]\s{0,99}+(?=\{)")
@@ -338,5 +340,8 @@ def _numbers(row: Row, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, 
                 yield f"{prefix}{key[:_MAX_KEY]}", value["mean"]
             elif depth < _MAX_NESTING:
                 yield from _numbers(value, f"{prefix}{key[:_MAX_KEY]}/", depth + 1)
+        elif isinstance(value, list) and len(value) == _COCO_VALUES and _COCO in key:
+            named = key[:_MAX_KEY].replace(_COCO, "")
+            yield from ((f"{named}_{score}", value[at]) for at, score in enumerate(_COCO_FIRST))
         elif value is not None and not isinstance(value, bool | list):
             yield f"{prefix}{key[:_MAX_KEY]}", value

@@ -68,5 +68,7 @@ class UnreadRows:
                 log.metric(_INDEX.sub("", name), value, line, int(index[1]) if index else None)
         left = self._unread - len(written) - (rows - self.read)  # some waited until more of their kind came
         if left >= LEAST_UNREAD and left >= LEAST_SHARE * (rows + len(written)) and self._first is not None:
-            log.out.gap(f"{left} lines that look like rows of numbers were not read", line=self._first)
+            log.out.gap(
+                f"{left} lines that look like rows of numbers were not read", line=self._first, evidence=True
+            )
         return {kind for kind, _, _ in written}
