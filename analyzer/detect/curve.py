@@ -71,6 +71,23 @@ def positive_points(series: Series | None, least: int = 1) -> Series | None:
     return _enough(take(series, np.isfinite(series.value) & (series.value > 0)), least)
 
 
+LEAST_BETWEEN = 5
+"""Values between zeros that show that the zeros are no values."""
+
+
+def without_fillers(series: Series | None) -> Series | None:
+    """A series without the zeros that a logger writes where nothing was updated.
+
+    They stand between the values from the beginning on, and no more of them behind the last value than between two.
+    """
+    at = np.zeros(0) if series is None else np.flatnonzero(series.value)
+    if series is None or not LEAST_BETWEEN <= at.size < len(series):
+        return series
+    longest = int(np.diff(at, prepend=-1).max())
+    interleaved = at[at.size // 2] + 1 >= 2 * (at.size // 2 + 1) and len(series) - at[-1] <= longest
+    return take(series, series.value != 0) if interleaved else series
+
+
 def _enough(series: Series, least: int) -> Series | None:
     return series if len(series) >= least else None
 

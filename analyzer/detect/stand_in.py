@@ -47,7 +47,7 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
     if metric == "grad_norm":
         return _norm_of_parts(run)
     if metric == "reward_mean":
-        return _mean_of_agents(run)
+        return _mean_of_agents(run) or _of_evaluations(run)
     if metric in _BOOSTED and (learned := all_series(run, "learn")):
         return _boosted(run, metric, learned[0])
     if metric not in _PHASES:
@@ -257,6 +257,23 @@ def _mean_of_agents(run: Run) -> tuple[Series, ...]:
         return ()
     value = np.mean([part.value for part in parts], axis=0)
     return (replace(parts[0], metric="reward_mean", value=value, logged_as=_together(parts)),)
+
+
+def earns_in_evaluations(name: str) -> bool:
+    """Whether a name is that of what a policy earns where it is only evaluated.
+
+    >>> earns_in_evaluations("eval/mean_reward"), earns_in_evaluations("eval_rewards/chosen"), earns_in_evaluations("reward")
+    (True, False, False)
+    """
+    reading = read_name(name)
+    return reading.whole and (reading.phase, reading.quantity) == ("eval", "reward_mean")
+
+
+def _of_evaluations(run: Run) -> tuple[Series, ...]:
+    """What a policy earns in its evaluations, where a log tells no other reward."""
+    names = [name for name in run.metrics.names if earns_in_evaluations(name)]
+    series = all_series(run, names[0]) if len(names) == 1 else ()
+    return tuple(replace(one, metric="reward_mean") for one in series)
 
 
 def players_points(run: Run) -> int:

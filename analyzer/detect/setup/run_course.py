@@ -10,7 +10,7 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView, event_refs, number
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.following import RowsOfLogs, uncaught
-from analyzer.detect.stand_in import REWARD_OF_AGENT
+from analyzer.detect.stand_in import REWARD_OF_AGENT, earns_in_evaluations
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef
@@ -146,7 +146,10 @@ def reward_metrics(view: RunView) -> list[str]:
     found = sorted(
         name
         for name in names
-        if name in _REWARD_NAMES or name.startswith(_REWARD_PREFIXES) or REWARD_OF_AGENT.fullmatch(name)
+        if name in _REWARD_NAMES
+        or name.startswith(_REWARD_PREFIXES)
+        or REWARD_OF_AGENT.fullmatch(name)
+        or earns_in_evaluations(name)
     )
     # a divergence alone may be that of a code from its prior (an autoencoder) or from a teacher
     return [] if set(found) <= {"kl"} and not _of_a_policy(names) else found

@@ -290,6 +290,15 @@ def test_a_training_loss_that_is_a_whole_multiple_of_the_held_out_loss_from_the_
     assert multiple(1.0) is None
     assert multiple(1000.0) is None  # a sum over samples
 
+    drifting = [
+        2.0 * v * (1 if at < 3 else 0.8) for at, v in enumerate((2.3, 1.9, 1.4, 0.9, 0.8, 0.7, 0.6, 0.55))
+    ]
+    held_out = [2.3, 1.9, 1.4, 0.9, 0.8, 0.7, 0.6, 0.55]
+    assert (
+        "signal.gap.whole_multiple"
+        not in RunMaker().log({"loss": drifting}).log({"eval_loss": held_out}).plain()
+    )
+
 
 @pytest.mark.parametrize(
     ("losses", "more", "kept"),

@@ -241,3 +241,20 @@ def test_an_error_of_values_that_grows_beside_success_at_its_ceiling_is_none_tha
     facts = policy(td_loss=[0.02 * 1.1**i for i in range(40)], success_rate=rates).plain()
 
     assert facts["signal.policy.value_runs_away"] is runs_away
+
+
+def test_zeros_of_episodes_without_an_update_are_no_entropy():
+    updated = [0.0, 0.0, 0.0, 0.0, 8.1] * 20
+    gone = [8.1, 6.0, 3.0, 1.0, 0.1, *[0.0] * 95]
+
+    assert policy(entropy=updated, reward_mean=[1.0] * 100).plain()["signal.rl.entropy_collapsed"] is False
+    assert policy(entropy=gone, reward_mean=[1.0] * 100).plain()["signal.rl.entropy_collapsed"] is True
+
+
+def test_what_is_earned_in_evaluations_stands_for_the_reward_where_no_other_is_told():
+    earned = RunMaker().log({"eval/mean_reward": [0.6, 0.61, 0.59] * 20}).plain()
+
+    assert earned["signal.rl.reward_points"] == 60
+    assert earned["run.rl"] is True
+    both = RunMaker().log({"reward": [1.0] * 50}).log({"eval/mean_reward": [2.0] * 5}).plain()
+    assert both["signal.rl.reward_points"] == 50

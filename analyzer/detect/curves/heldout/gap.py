@@ -86,7 +86,7 @@ ABOVE_UNTRAINED, GAINS = 1.1, 0.8
 
 WHOLE, STAYS, WHOLE_ROWS, MOST_STEPS = 0.02, 0.1, 3, 64
 """First training over first held-out loss within two percent of a whole number, and within a tenth of it at the next evaluations
-too, while both fall: accumulation steps that are added and not averaged. The mean of a first epoch is twice what follows as
+too, over half of them, while both fall: accumulation steps that are added and not averaged. The mean of a first epoch is twice what follows as
 well, but not again; of more than 64 a sum over batches or samples is as likely."""
 
 SAME_SCORE = 0.01
@@ -243,7 +243,7 @@ def _losses(
         out.put("from_start", apart and pairs[0][0] >= STILL_WRONG * float(train[0].value[0]), refs)
         factor = round(1.0 / first) if first * MOST_STEPS >= 0.5 else 0
         whole = 2 <= factor <= MOST_STEPS and abs(1.0 / first / factor - 1.0) <= WHOLE
-        ratios = [loss / value / max(factor, 1) for value, loss in pairs[:WHOLE_ROWS]]
+        ratios = [loss / value / max(factor, 1) for value, loss in pairs[: max(WHOLE_ROWS, len(pairs) // 2)]]
         if whole and len(pairs) >= WHOLE_ROWS and max(abs(ratio - 1.0) for ratio in ratios) <= STAYS:
             out.put("whole_multiple", factor, refs)
     out.put("leapt_together", _leapt_together(pairs), refs)

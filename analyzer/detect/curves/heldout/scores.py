@@ -207,7 +207,10 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
 def _none_named(out: FactWriter, every: tuple[Score, ...]) -> None:
     """An evaluation or two in which precision and recall are exactly 0 and most answers right: none is named."""
     few = [score for score in every if score.reading.phase == "eval" and len(score.series) < FROZEN_ROWS]
-    none = [score.series for score in few if score.reading.kind & OVERLAP and not score.values.any()]
+    overlap = [score for score in few if score.reading.kind & OVERLAP]
+    if any(score.values.any() for score in overlap):
+        return  # precision at the first five may be 0 where the whole is not
+    none = [score.series for score in overlap]
     right = any(score.reading.kind & SHARE_OF_ALL and score.values[-1] >= MOSTLY for score in few)
     if right and {"precision", "recall"} <= {word for series in none for word in words_of(series.metric)}:
         out.put("rare_never_found", value=True, refs=refs_at(none[0], [0]))

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, number, refs_at, truth
+from analyzer.detect.curve import without_fillers
 from analyzer.detect.curves.players.rl_course import earned_by_agent, trend
 from analyzer.detect.robust import PARTS, longest_run, noise, part_medians, uncertainty
 from analyzer.model.arrays import Values
@@ -161,7 +162,7 @@ def _explosion(view: RunView, out: FactWriter) -> None:
 
 def _entropy_collapsed(view: RunView) -> bool | None:
     """Whether the entropy ends below a tenth of its first values; a policy may collapse within a few rows."""
-    entropy = view.finite("entropy", MIN_POINTS)
+    entropy = without_fillers(view.finite("entropy", MIN_POINTS))
     if entropy is None:
         return None
     values = np.abs(entropy.value)
@@ -173,7 +174,7 @@ def _policy(view: RunView, out: FactWriter) -> None:
     clip = view.finite("clip_fraction", MIN_POINTS)
     if clip is not None:
         out.put("clip_fraction_last", float(part_medians(clip.value)[-1]), end_of(clip))
-    entropy = view.finite("entropy", MIN_POINTS)
+    entropy = without_fillers(view.finite("entropy", MIN_POINTS))
     if entropy is not None:
         out.put("entropy_collapsed", _entropy_collapsed(view), ends_of(entropy))
     length = view.finite("completion_length_mean", MIN_POINTS)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, event_refs, refs_at
-from analyzer.detect.curve import has_steps
+from analyzer.detect.curve import has_steps, without_fillers
 from analyzer.detect.curves.heldout.scores import Score, scores_of
 from analyzer.detect.curves.trend import scatter
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
@@ -268,7 +268,7 @@ def _entropies(view: RunView, least: int) -> Iterator[Series]:
     for name in sorted(view.run.metrics.names):
         words = set(words_of(name))
         if words & _ENTROPY and not words & {"coef", "coefficient", "alpha", "cross", "target"}:
-            series = view.finite(name, least)
+            series = without_fillers(view.finite(name, least))
             if series is not None:
                 yield series
 
