@@ -148,11 +148,14 @@ def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[i
 
 
 def _failed_at_once(events: Sequence[Event], begins: Sequence[int]) -> list[int]:
-    """Where launches begin that failed one after another without a row.
+    """Where launches begin that failed one after another without a row that counts steps, or behind one that somebody stopped.
 
     Ranks that begin with the same line print it together, before the first of them fails. One behind the last failure
     counts where it completed: a banner that a program prints as it ends begins nothing.
     """
+    stopped = [event.ref.line or 0 for event in events if event.kind == "keyboard_interrupt"]
+    if again := [line for before, line in pairwise([0, *begins]) if _any_within(stopped, before, line)]:
+        return again
     raised = [event.ref.line or 0 for event in events if event.kind == "python_traceback"]
     if not raised or any(line < raised[0] for line in begins):
         return []

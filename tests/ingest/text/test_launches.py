@@ -57,6 +57,17 @@ def test_a_launch_that_failed_before_its_first_row_is_an_earlier_one(tmp_path):
     assert (dx.status, len(dx.earlier)) == ("healthy", 1)
 
 
+def test_a_launch_behind_one_that_was_stopped_is_judged_though_no_row_counts_steps(tmp_path):
+    table = " Epoch |  Train Loss |    Val Loss\n" + "".join(
+        f"   {at:3} |  {2 / at:.4f} |  {2.2 / at:.4f} |  151.8s | ETA 9.0m *\n" for at in range(1, 9)
+    )
+    stopped = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\nKeyboardInterrupt\n'
+    dx = diagnosed(tmp_path, BANNER + table + stopped + BANNER + table + CRASH)
+
+    assert (dx.status, dx.ended.state, len(dx.earlier)) == ("failed", "crashed", 1)
+    assert dx.coverage.metrics["loss"] == 8
+
+
 def test_earlier_launches_are_told_in_a_line_each(tmp_path):
     dx = diagnosed(
         tmp_path, BANNER + rows(100) + CRASH + BANNER + rows(80, nan_from=60) + BANNER + rows(300) + DONE

@@ -37,6 +37,7 @@ from analyzer.ingest.text.rows.tables.table_frames import (
     OTHERS,
     ROUNDS,
     UPDATES,
+    between_strokes,
     count_in,
     counts_broken,
     grouped,
@@ -391,7 +392,7 @@ class _Table(WritesAtOnce):
             ):
                 found.pop()  # how long it took, or a mark, which the head does not name
         if len(found) != len(names) and "|" in text:  # "0h  1m  5s" is one cell
-            found = [cell.strip() for cell in text.strip().strip("|").split("|")]
+            found = between_strokes(text, len(names))
         cells = dict(zip(names, found, strict=True)) if len(found) == len(names) else self._below(text)
         if cells is None:
             return None

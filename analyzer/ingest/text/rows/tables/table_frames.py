@@ -268,3 +268,19 @@ def counts_broken(name: str, cell: str) -> bool:
     """
     match = _COUNT.match(cell.strip(ABOUT).lower())
     return match is not None and name not in EPOCHS and bool((match["rest"] or "").strip(".0"))
+
+
+_UNNAMED = LazyRegex(
+    r"(?i)(?:eta:? )?\d{1,9}(?:[.:]\d{1,9}){0,3} ?(?:ms|s|secs?|m|mins?|h)?\W{0,3}|\W{0,3}(?:best\W{0,3})?"
+)
+"""Cells behind those that a head names: how long the row took, what is left, a mark."""
+
+
+def between_strokes(row: str, named: int) -> list[str]:
+    """The cells of a row with strokes, without times and marks behind those that its head names.
+
+    >>> between_strokes(" 3 | 0.5 | 151.8s | ETA 2019.0m *", 2), between_strokes("3 | 0.5 | 0.25", 2)
+    (['3', '0.5'], ['3', '0.5', '0.25'])
+    """
+    cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
+    return cells[:named] if all(map(_UNNAMED.fullmatch, cells[named:])) else cells
