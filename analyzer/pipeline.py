@@ -352,7 +352,9 @@ def _split(
     """
     floors = {"failed": LISTED_FROM, "degraded": LISTED_FROM, "healthy": REPORTED}
     floor = floors.get(status, LISTED_FROM if is_pooled else CANDIDATE_FROM)
-    if status != "healthy":
+    if status == "healthy":  # what would tell more of a fault is of no use where there is none
+        listed = [f for f in listed if (f.symptom_kind, f.cause.kind) != ("none", "benign")]
+    else:
         listed = sorted(listed, key=lambda finding: _says_less(finding, listed, status))
     findings = tuple(finding for finding in listed if finding.probability >= floor)
     return findings, tuple(finding for finding in listed if finding.probability < floor)

@@ -338,7 +338,9 @@ def test_a_loss_that_is_nothing_time_and_again_is_not_called_healthy(tmp_path, e
 @pytest.mark.parametrize(("last", "healthy"), [(60, True), (1, False)])
 def test_a_part_of_the_loss_that_is_gone_after_its_first_row_withholds_healthy(tmp_path, last, healthy):
     rows = course("step {at} loss {loss:.4f} edge_loss\n").splitlines()
-    shown = "".join(f"{row} {0.2 + 0.5 * math.exp(-at / 15) if at < last else 0.0:.4f}\n" for at, row in enumerate(rows))
+    shown = "".join(
+        f"{row} {0.2 + 0.5 * math.exp(-at / 15) if at < last else 0.0:.4f}\n" for at, row in enumerate(rows)
+    )
 
     assert (diagnose(tmp_path, shown).status == "healthy") is healthy
 
@@ -351,3 +353,14 @@ def test_a_detector_that_finds_next_to_nothing_to_the_end_is_not_called_healthy(
     ]
 
     assert (diagnose(tmp_path, "\n".join(rows) + "\n").status == "healthy") is healthy
+
+
+def test_a_healthy_run_is_not_told_what_would_tell_more_of_a_fault(tmp_path):
+    rows = "".join(
+        f"step {at} reward {200 - 190 * math.exp(-at / 12):.3f} loss {0.01 + at / 15 + at * 7 % 5 / 10:.4f}\n"
+        for at in range(40)
+    )
+    found = diagnose(tmp_path, rows)
+
+    assert found.status == "healthy"
+    assert "metric-not-logged" not in [finding.cause.id for finding in found.findings]

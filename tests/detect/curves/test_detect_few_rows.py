@@ -437,3 +437,15 @@ def test_few_rows_from_the_middle_that_come_back_are_batches_and_no_run_away():
     assert exploded(0.05, 1.25, 1.25, 0.5) is not True
     assert exploded(0.05, 1.25, 5.0, 9.0) is True
     assert exploded(0.002, 0.0001, 0.0015, 0.003, 0.0055) is not True  # one row is a tenth of both beside it
+
+
+def test_evaluations_that_cost_nothing_and_get_nothing_right_measured_nothing():
+    facts = (
+        RunMaker()
+        .log({"loss": [2.3, 1.5, 0.9, 0.6]})
+        .log({"val_loss": [0.0] * 4, "val_acc": [0.0] * 4})
+        .plain()
+    )
+
+    assert facts["signal.exact.evaluation_zero"] is True
+    assert "signal.exact.zero_but_wrong" not in facts

@@ -372,6 +372,8 @@ def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
         if beside.size and not shares.value.any() and 0 < float(beside[-1]) <= CHEAP and not _has_idle(view):
             refs = [*refs_at(shares, [0]), *end_of(losses)]
             out.put("cheap_but_wrong", value=True, refs=refs)
+        if loss == "eval_loss" and not (shares.value.any() or losses.value.any()):
+            continue
         zero = np.flatnonzero((losses.value == 0.0) & (match >= 0))
         unit = 100.0 if float(shares.value.max()) > 1.5 else 1.0
         wrong = [int(row) for row in zero if shares.value[match[row]] / unit <= FEW_RIGHT]
