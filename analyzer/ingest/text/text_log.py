@@ -38,7 +38,7 @@ _LOG_LINE = re.compile(
 )
 # A line that counts an epoch or a step, or tells a loss; and a line that is set as Markdown.
 _COUNTERS = rb"epoch|step|iter|ep num"
-_BEGINNING_WITH = rb"(?im)^[^\n#|]{0,40}?\b(?:%b)[\w/]{0,20}[ \t]{0,3}[:=\[(]?[ \t]{0,3}\d"
+_BEGINNING_WITH = rb"(?im)^[^\n#|]{0,40}?\b(?:%b)[\w/]{0,20}[ \t]{0,3}[:=]?[ \t]{0,3}[\[(]?[ \t]{0,3}\d"
 _ROW = re.compile(_BEGINNING_WITH % (_COUNTERS + rb"|loss"))
 # A line that counts, and a cell in quotes, which only a table has.
 _COUNTED = re.compile(_BEGINNING_WITH % _COUNTERS)

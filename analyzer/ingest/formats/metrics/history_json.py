@@ -9,6 +9,7 @@
 {"train": [2.1, 1.4], "val": [2.0, 1.6]} or [2.1, 1.4, 1.2]                 in a file that is named for the loss
 {"epochs": 50, "train_loss": [2.1, 1.4, 1.2]}        among settings and results, in a file that is named for the course
 {"1": {"loss": 2.1, "val": {"loss": 2.0}}, "2": {…}}                        epochs by their numbers, in such a file
+{"scores": {"train_1": {"loss": 2.1}, "valid_1": {"loss": 2.0}, "train_2": {…}, …}}      phases by their epochs, in any file
 {"val_loss_history": {"0": 2.1, "500": 1.4}}                                values by their steps
 {"config": {…}, "history": {"loss": [2.1, 1.4, 1.2], "val_loss": [2.0, 1.6, 1.5]}}      lists of several metrics, in any file
 {"epoch": 9, "training_loss": 2.1, "validation_loss": 2.0}                  what an epoch ended with, in such a file
@@ -200,6 +201,8 @@ def _holds_a_course(candidate: Candidate) -> bool:
     known = set(filter(is_known_metric, lists))
     if len(known) > 1 and any("loss" in words_of(name) for name in known):
         return True
+    if (row := _FIRST_OF_PHASE.search(text)) and any(map(is_known_metric, _KEY.findall(row[1]))):
+        return True
     if _NAMED_FOR_IT.search(candidate.name) is None:
         return False
     if known:
@@ -225,6 +228,10 @@ _ROWS = LazyRegex(r'"([A-Za-z][\w -]{0,40})"\s{0,9}:\s{0,9}\[\s{0,40}\{([^{}\[\]
 _FIRST_NUMBERED = LazyRegex(
     r'\s{0,40}\{(?:\s{0,40}"\w{1,40}"\s{0,9}:\s{0,9}\{)?\s{0,40}"[01]"\s{0,9}:\s{0,9}\{([^\[\]]{1,2000}?)\}\s{0,9},\s{0,40}"[12]"\s{0,9}:'
 )
+_FIRST_OF_PHASE = LazyRegex(
+    r'"(?:train|training|val|valid|validation|dev|test)[_-][01]"\s{0,9}:\s{0,9}\{([^{}\[\]]{1,2000})\}'
+)
+_PHASE_AND_NUMBER = LazyRegex(r"([A-Za-z]{3,10})[_-](\d{1,6})")
 _KEY = LazyRegex(r'"([^"\\]{1,80})"\s{0,9}:')
 
 
@@ -257,6 +264,8 @@ def _phase(name: str) -> str:
 def _by_metric(data: dict[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
     """A column for each metric, at any depth; rows below the name of a phase become columns of that phase."""
     columns: dict[str, Any] = {}
+    if by_phase := _by_phase(data):
+        return _by_metric(by_phase, depth=depth)
     for key, rows in (_turned(list(data.values())) if _numbered(data) else data).items():
         name, phase = f"{prefix}{key}", _phase(str(key))
         is_table = isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) for row in rows)
@@ -267,6 +276,23 @@ def _by_metric(data: dict[str, Any], prefix: str = "", depth: int = 0) -> dict[s
         else:
             columns |= {f"{prefix}{phase}/{inner}" if phase else f"{prefix}{inner}": column for inner, column in _turned(rows).items()}  # fmt: skip
     return columns
+
+
+def _by_phase(data: dict[str, Any]) -> dict[str, list[Any]]:
+    """Rows below a phase and the number of their epoch, as a list for each phase; empty if a key is of another kind.
+
+    >>> _by_phase({"train_1": {"loss": 2}, "valid_1": {"loss": 3}, "train_2": {"loss": 1}})
+    {'train': [{'loss': 2}, {'loss': 1}], 'valid': [{'loss': 3}]}
+    >>> _by_phase({"train_1": {"loss": 2}, "lr": 0.1}), _by_phase({"fold_1": {"loss": 2}})
+    ({}, {})
+    """
+    found: dict[str, list[Any]] = {}
+    for key, row in data.items():
+        match = _PHASE_AND_NUMBER.fullmatch(key)
+        if match is None or not _phase(match[1]) or not isinstance(row, dict):
+            return {}
+        found.setdefault(match[1], []).append(row)
+    return found
 
 
 def _numbered(data: dict[str, Any]) -> bool:

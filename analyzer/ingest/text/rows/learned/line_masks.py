@@ -66,6 +66,8 @@ def _foreign_words() -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(words, re.IGNORECASE), english) for english, words in _foreign()[2])
 
 
+_PADDED = LazyRegex(r"(?<![\w.])0{1,20}(?=(?:nan|inf)\b)")
+"""Zeros that fill up the width of what is no number: ``loss = 0000nan``."""
 _HYPHENATED = LazyRegex(r"^(\d{1,9})-(\d{1,12}\.\d{1,20}(?:[eE][-+]?\d{1,3})?|nan)\s{0,4}$")
 """A counter and its value, which a hyphen parts: ``0001-64.5714``."""
 
@@ -84,10 +86,14 @@ def mask(text: str) -> Masked:
     Masked(key='step \x01  loss \x01', numbers=['3', 'nan'])
     >>> mask("step 3 \u258f dist 0.5 \u258f fit 2.5")
     Masked(key='step \x01 | dist \x01 | fit \x01', numbers=['3', '0.5', '2.5'])
+    >>> mask("step 80: loss = 0000nan")
+    Masked(key='step \x01: loss = \x01', numbers=['80', 'nan'])
     >>> mask("0001-64.5"), mask("3 -64.5")
     (Masked(key='\x01: \x01', numbers=['0001', '64.5']), Masked(key='\x01 \x01', numbers=['3', '-64.5']))
     """
     text = plain_spelling(text)
+    if "0nan" in text or "0inf" in text:
+        text = _PADDED.sub("", text)
     if text[:1].isdigit():
         text = _HYPHENATED.sub(r"\1: \2", text)
     if "%|" in text or "[=" in text or "[." in text or not text.isascii():

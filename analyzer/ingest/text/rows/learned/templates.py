@@ -236,12 +236,12 @@ class TemplateRows(Learnable):
                 times = times or {canonical_metric(name) for name in told} == {"learning_rate"}
                 counted_on = not times and row.place.step >= 0
                 where = self._where(row.place, numbers)
-                broken = any(map(isnan, told.values()))  # and needs no further row to be told
-                rows = UNSIGNED_ROWS if counted_on and not broken else GUESSED_ROWS
+                rows = UNSIGNED_ROWS if counted_on and not any(map(isnan, told.values())) else GUESSED_ROWS
                 return (times or counted_on) and self._once_seen(template, values, where, line, log, rows)
             enough = BARE_ROWS if row.words > MAX_OTHER_WORDS else GUESSED_ROWS
             new = enough > GUESSED_ROWS or not any(values.keys() <= kind for kind in self._guessed)
-            if new and template.seen + 1 < enough:
+            broken = bool(row.place) and any(isnan(value) and read_name(name).quantity for name, value in values.items())  # fmt: skip
+            if new and not broken and template.seen + 1 < enough:
                 where = self._where(row.place, numbers)
                 if self._sure_at != (line.number - 1, where):  # else right below a sure row of its step
                     self._heading = (line.number, where, None)

@@ -115,6 +115,18 @@ _DEVIANCE = LazyRegex(rf"^Deviance = ({NUMBER}) Iterations - (\d{{1,6}})\s{{0,4}
 """A step of R's ``glm``."""
 
 
+_BETWEEN_HYPHENS = LazyRegex(
+    rf"^(?:[A-Za-z][\w ./]{{0,40}} {NUMBER} - ){{3,24}}[A-Za-z][\w ./]{{0,40}} \S{{1,40}}\s{{0,4}}$"
+)
+_NAMED = LazyRegex(rf"([A-Za-z][\w ./]{{2,40}}) ({NUMBER})(?= - |$)")
+_OF_COUNTER = LazyRegex(r"(?i)(?:episode|epoch|step|iter(?:ation)?|update|batch)$")
+"""Names and values by turns between hyphens: ``Episode 9 - Epsilon 0.5 - Mean Loss nan - Mean Q Value 1.5``."""
+_OF_BOTH = LazyRegex(
+    rf"\b(?P<name>[a-z]\w{{0,20}}(?: [a-z]\w{{0,20}})?) ?: {{0,3}}(?P<train>train\w{{0,3}}) ?[=:] ?(?P<first>{NUMBER}%?), {{1,3}}(?P<held>val\w{{0,7}}|test|dev) ?[=:] ?(?={NUMBER})"
+)
+"""A score of both parts of the data behind its name: ``accuracy: train = 19.5%, valid = 19.25%``."""
+
+
 def signed_pairs(text: str) -> str:
     r"""A row with a sign between each name and its number; other lines as they are.
 
@@ -156,7 +168,16 @@ def signed_pairs(text: str) -> str:
     ('step 50, LL/token: -9.5', 'step 3, Deviance: 9.5')
     >>> signed_pairs("step 9, cost:ctc nan, error:out/prob 0.5"), signed_pairs("[TRAIN] [workers ]: 4")
     ('step 9, cost_ctc: nan, error_out_prob: 0.5', '[TRAIN] [workers ]: 4')
+    >>> signed_pairs("Episode 9 - Epsilon 1 - Mean Loss nan - Mean Q Value nan - Time 20:10"), signed_pairs("a 1 - b 2 - c 3")
+    ('Episode 9, Epsilon: 1, Mean Loss: nan, Mean Q Value: nan, Time 20:10', 'a 1 - b 2 - c 3')
+    >>> signed_pairs("3 - accuracy: train = 19.5%, valid = 19.25%")
+    '3 - train accuracy: 19.5%, valid accuracy: 19.25%'
     """
+    if _BETWEEN_HYPHENS.match(text):
+        return _NAMED.sub(lambda m: m[0] if _OF_COUNTER.match(m[1]) else f"{m[1]}: {m[2]}", text).replace(
+            " - ", ", "
+        )
+    text = _OF_BOTH.sub(r"\g<train> \g<name>: \g<first>, \g<held> \g<name>: ", text)
     if frames := _OF_FRAMES.match(text):
         return _of_frames(frames) + text[frames.end() :]
     if arrow := _BEHIND_ARROW.match(text):

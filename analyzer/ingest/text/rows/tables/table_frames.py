@@ -271,7 +271,7 @@ def counts_broken(name: str, cell: str) -> bool:
 
 
 _UNNAMED = LazyRegex(
-    r"(?i)(?:eta:? )?\d{1,9}(?:[.:]\d{1,9}){0,3} ?(?:ms|s|secs?|m|mins?|h)?\W{0,3}|\W{0,3}(?:best\W{0,3})?"
+    r"(?i)(?:eta:? ?\d[\d.:]{0,20} ?[a-z]{0,4}|\d{1,9}(?:\.\d{1,9})? ?(?:ms|s|secs?|m|mins?|h)|\d{1,3}(?::\d\d){1,2}|best)?\W{0,3}"
 )
 """Cells behind those that a head names: how long the row took, what is left, a mark."""
 
