@@ -364,3 +364,13 @@ def test_a_healthy_run_is_not_told_what_would_tell_more_of_a_fault(tmp_path):
 
     assert found.status == "healthy"
     assert "metric-not-logged" not in [finding.cause.id for finding in found.findings]
+
+
+@pytest.mark.parametrize(
+    ("last", "healthy"), [((0.27, 0.89), True), ((0.39, 0.87), False), ((0.39, 0.9), True)]
+)
+def test_held_out_data_that_lost_more_than_they_gained_withhold_healthy(tmp_path, last, healthy):
+    rows = [(0.44, 0.31, 0.86), (0.25, 0.28, 0.885), (0.13, *last)]
+    text = "".join(f"epoch {at} loss {a} val_loss {b} val_acc {c}\n" for at, (a, b, c) in enumerate(rows, 1))
+
+    assert (diagnose(tmp_path, text).status == "healthy") is healthy

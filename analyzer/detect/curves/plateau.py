@@ -36,6 +36,9 @@ EVEN_CLASSES = (*range(3, 11), 20, 50, 100, 200, 1000)
 GUESS_SCATTER = 0.02
 """Distance of a training accuracy from that of a guess: a thousand samples and more scatter by a percent."""
 
+ROWS_THAT_FALL = 6
+"""Rows of training and of held-out data, each below the one before: what falls so steadily moves, however little of it that is."""
+
 STUCK_POINTS = 4
 """Four equal accuracies in a row: a model that still changes gets at least one sample more or less right."""
 
@@ -109,6 +112,7 @@ def detect(view: RunView, out: FactWriter) -> None:
         _frozen(stall, view, points.curve())
     if points is not None and len(points.curve()) >= PARTS:
         _tail(stall, view, points.curve())
+        _lower_each_row(stall, view, points.curve())
         _level(stall, view, points.curve())
     _accuracy(stall, view)
     _one_answer(stall, view)
@@ -178,6 +182,15 @@ def _tail(out: FactWriter, view: RunView, curve: Series) -> None:
         refs_at(curve, [last, max(last - count + 1, 0)]),
     )
     out.put("after_explosion", *_after_explosion(view, curve))
+
+
+def _lower_each_row(out: FactWriter, view: RunView, curve: Series) -> None:
+    """Whether training and held-out loss are lower in every row than in the one before, as one in half a million pairs of random rows is."""
+    held_out = view.finite("eval_loss")
+    if held_out is None or min(len(curve), len(held_out)) < ROWS_THAT_FALL:
+        return
+    lower = all(bool((np.diff(series.value) < 0).all()) for series in (curve, held_out))
+    out.put("lower_each_row", lower, [*ends_of(curve), *ends_of(held_out)])
 
 
 def _after_explosion(view: RunView, curve: Series) -> tuple[bool | None, list[SourceRef]]:

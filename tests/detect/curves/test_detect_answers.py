@@ -7,6 +7,8 @@ import math
 import pytest
 from make_run import RunMaker
 
+import analyzer
+
 
 def by_epoch(losses, config=None, **more):
     columns = {"loss": losses, "epoch": [float(n + 1) for n in range(len(losses))], **more}
@@ -174,3 +176,23 @@ def test_a_loss_far_above_its_answers_in_the_middle_of_a_training_is_a_sum(first
     found = RunMaker().log({"loss": losses, "accuracy": [right] * 7}, first=100 * first, every=100).plain()
 
     assert found["signal.chance.out_of_scale"] is told
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Epoch {0} loss: {1:.4f} acc: {2:.4f}\n",
+        "Epoch {0} training loss: {1:.4f}\nEpoch {0} training acc : {2:.4f}\n",
+    ],
+)
+def test_a_loss_that_falls_by_the_share_of_wrong_answers_is_one_of_outputs_below_one(tmp_path, row):
+    right = [0.52, 0.75, 0.84, 0.88, 0.92, 0.95, 0.96, 0.97]
+
+    def named(loss):
+        (tmp_path / "train.log").write_text(
+            "".join(row.format(at, loss(share), share) for at, share in enumerate(right))
+        )
+        return [finding.cause.id for finding in analyzer.diagnose(tmp_path / "train.log").findings[:1]]
+
+    assert named(lambda share: 6.91 - share + 0.02 * (1 - share)) == ["loss-head-mismatch"]
+    assert named(lambda share: 0.05 + 3.0 * (1 - share)) != ["loss-head-mismatch"]

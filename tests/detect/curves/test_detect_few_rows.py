@@ -449,3 +449,12 @@ def test_evaluations_that_cost_nothing_and_get_nothing_right_measured_nothing():
 
     assert facts["signal.exact.evaluation_zero"] is True
     assert "signal.exact.zero_but_wrong" not in facts
+
+
+@pytest.mark.parametrize(("name", "told"), [("sparse_categorical_accuracy", True), ("acc", False)])
+def test_an_accuracy_that_keras_names_is_a_share_in_one_row(tmp_path, name, told):
+    row = f"104/104 [====] - 73s 709ms/step - loss: 8.7 - {name}: 4.96 - val_loss: 1.1 - val_{name}: 0.63\n"
+    (tmp_path / "train.log").write_text("Epoch 25/25\n" + row)
+
+    found = [finding.cause.id for finding in analyzer.diagnose(tmp_path).findings[:1]]
+    assert (found == ["metric-implementation-bug"]) is told

@@ -245,3 +245,20 @@ def test_columns_that_are_not_a_number_while_training_is_sound():
     assert classes["signal.metric.nan_per_class"] is True
     assert classes["signal.metric.training_sound"] is True
     assert broken["signal.metric.training_sound"] is False
+
+
+def test_what_is_lower_in_every_row_moves():
+    train, held_out = [171.8 - 1.2 * at for at in range(9)], [164.2 - 0.8 * at for at in range(9)]
+
+    def lower(first, second):
+        return (
+            RunMaker()
+            .log({"loss": first})
+            .log({"val_loss": second})
+            .plain()
+            .get("signal.stall.lower_each_row")
+        )
+
+    assert lower(train, held_out) is True
+    assert lower(train, [*held_out[:-1], 160.0]) is False
+    assert lower(train[:5], held_out[:5]) is None

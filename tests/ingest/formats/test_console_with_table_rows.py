@@ -60,3 +60,13 @@ def test_the_rows_themselves_are_read_too(tmp_path, rows):
     path = tmp_path / "run.log"
     path.write_text(log(rows) + "Killed\n", encoding="utf-8")
     assert max(diagnose(path).coverage.metrics.values()) == 39
+
+
+def test_a_console_that_is_named_as_a_table_is_read(tmp_path):
+    rows = "".join(
+        f"Epoch: [{at}/40], training loss: {2 / at:.4f}, training accuracy: {at}.0000%\n"
+        for at in range(1, 41)
+    )
+    (tmp_path / "run.csv").write_text(rows)
+
+    assert diagnose(tmp_path / "run.csv").coverage.metrics["loss"] == 40

@@ -432,3 +432,16 @@ def test_lists_below_a_key_and_rows_of_episodes(tmp_path, data, metric, points):
 
     assert [(series.step_at(at), float(value)) for at, value in enumerate(series.value)] == points
     assert "config" not in metrics.names
+
+
+def test_rows_below_a_phase_and_its_epoch_are_a_course(tmp_path):
+    rows = {
+        f"{phase}_{at}": {"loss": loss / at, "f1": 0.5}
+        for at in (1, 2, 3)
+        for phase, loss in (("train", 1.5), ("valid", 3.0))
+    }
+    (tmp_path / "output.json").write_text(json.dumps({"args": {"seed": 3, "lr": 0.1}, "scores": rows}))
+    run = load_run(tmp_path).run
+
+    assert steps_and_values(run) == ([1, 2, 3], [1.5, 0.75, 0.5])
+    assert steps_and_values(run, "eval_loss") == ([1, 2, 3], [3.0, 1.5, 1.0])

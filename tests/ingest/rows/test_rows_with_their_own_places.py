@@ -57,3 +57,31 @@ def test_scores_of_classes_are_no_course(spelling):
 
     run = read_text(f"step 110, loss = 1.55\naccuracy = 0.9998\n{rows}")
     assert [value for _, value in points(run, "accuracy")] == [0.9998]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Episode {at} - Steps this episode 900 - Epsilon 1 - Learning Rate 0.5 - Max Length 3 - Mean Loss {loss} - Time 10:20",
+        "{at} - loss: train = {loss}, valid = 2.5",
+        "{at}/900 [==============================] - 6s 316ms/step - top_k/top_1_accuracy: 0.25 - loss: {loss}",
+    ],
+)
+def test_rows_of_rarer_signs_are_read(row):
+    rows = [(at, 2.5 / at) for at in range(1, 5)]
+    run = read_text("".join(row.format(at=at, loss=loss) + "\n" for at, loss in rows))
+
+    assert [value for _, value in points(run, "loss")][-2:] == [loss for _, loss in rows][-2:]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Step 80 (23.64%): loss = 0000nan",
+        "main: epoch 1, validation error 2.5, train error nan  time spent 775.23",
+    ],
+)
+def test_one_row_that_is_no_number_is_told(row):
+    (series,) = [name for name in read_text(row + "\n").metrics.names if name in {"loss", "train_error"}]
+
+    assert points(read_text(row + "\n"), series)[-1][1] == "nan"

@@ -61,7 +61,9 @@ def test_a_launch_behind_one_that_was_stopped_is_judged_though_no_row_counts_ste
     table = " Epoch |  Train Loss |    Val Loss\n" + "".join(
         f"   {at:3} |  {2 / at:.4f} |  {2.2 / at:.4f} |  151.8s | ETA 9.0m *\n" for at in range(1, 9)
     )
-    stopped = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\nKeyboardInterrupt\n'
+    stopped = (
+        'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\nKeyboardInterrupt\n'
+    )
     dx = diagnosed(tmp_path, BANNER + table + stopped + BANNER + table + CRASH)
 
     assert (dx.status, dx.ended.state, len(dx.earlier)) == ("failed", "crashed", 1)

@@ -84,10 +84,17 @@ SOME_ROWS, SPARSE = 6, 2
 """Six accuracies, and two rows of the loss and more for each."""
 
 
+MOVED_FAR, RIGHT_AT_LAST, NO_LESS_THAN, BESIDE_ITS_WRONG = 0.2, 0.8, 1.55, 0.15
+"""Where the share of right answers gains a fifth and more, to four of five, outputs between 0 and 1 cost ln(C - 1 + e) - 1 and one for
+each wrong answer (1.55 for three classes, with all of them): loss and share together stand within a sixth of what the share gained.
+Cross-entropy of logits moves by more, as ln C falls to next to nothing; of two classes it hardly does."""
+
+
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.answers.*``."""
     found = view.once(class_count)
     count = None if found is None else found[0]
+    _costs_its_wrong(out, view)
     _summed(out, view, count)
     fact = out.facts.get("signal.answers.summed")
     if fact is not None and fact.value:
@@ -222,6 +229,20 @@ def _limit(values: Values) -> float:
     early, middle, late = (float(median_of(part[-max(part.size // 3, 1) :])) for part in parts)
     before, after = early - middle, middle - late
     return late - after * after / (before - after) if before > after > 0 else -math.inf
+
+
+def _costs_its_wrong(out: FactWriter, view: RunView) -> None:
+    """Whether all that the loss fell is what the share of wrong answers did, above a level that no wrong answer explains."""
+    told = False
+    for loss, shares in _pairs(view):
+        gained = float(np.ptp(shares.value))
+        if len(loss) < ENOUGH or gained < MOVED_FAR or float(shares.value[-1]) < RIGHT_AT_LAST:
+            continue
+        together = loss.value + shares.value
+        told = told or bool(
+            float(np.ptp(together)) <= BESIDE_ITS_WRONG * gained and float(together.min()) >= NO_LESS_THAN
+        )
+        out.put("costs_its_wrong", told, ends_of(loss))
 
 
 def _first_answers(out: FactWriter, view: RunView) -> None:

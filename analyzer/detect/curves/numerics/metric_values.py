@@ -238,6 +238,10 @@ def _explains_variance(view: RunView, series: Series) -> bool:
     return float(np.corrcoef(shares, losses)[0, 1]) <= -IN_A_LINE
 
 
+_SHARE_OF_KERAS = LazyRegex(r"(?i)(?:categorical|binary)_accuracy\b")
+"""Accuracies that Keras names after their classes are shares, and a row of one tells."""
+
+
 def _impossible(name: str, series: Series) -> int | None:
     """Index of the most absurd value: a share above 1, a percentage above 100, a perplexity below 1, a negative one."""
     values = series.value
@@ -252,7 +256,7 @@ def _impossible(name: str, series: Series) -> int | None:
         return None
     if known[low] < -ROUNDING:
         return low
-    if known[high] > 100.0 * (1 + ROUNDING):
+    if known[high] > (1.0 if _SHARE_OF_KERAS.search(series.logged_as) else PERCENT) * (1 + ROUNDING):
         return high
     shares = good.sum() >= SHARE_POINTS and known[high] <= 1.5 and float(median_of(values[good])) >= 0.5
     above = distinct_of(known[known > 1.0 + ABOVE_ONE]).size >= ABOVE_ROWS
