@@ -92,8 +92,8 @@ def is_score(name: str) -> bool:
     return not _SCORES.isdisjoint(words) and _SETTINGS.isdisjoint(words)
 
 
-_OF_ANSWERS = frozenset({"pass", "maj"})
-"""With a number of answers behind an ``@``, the share of tasks that one of them, or most of them, solves."""
+_OF_ANSWERS = frozenset({"pass", "maj", "rank"})
+"""With a number behind an ``@``, the share of tasks that one of so many answers, or most of them, solves, or that is found at that rank."""
 _CLIP_SCORE = frozenset({"clip", "score"})
 """How well pictures fit their texts, as the model of that name scores them; elsewhere the word makes a setting."""
 

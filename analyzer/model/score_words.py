@@ -28,8 +28,8 @@ _OTHER = word_set(
 _LETTERS = word_set("f p r")
 """Beside another word (``ents_f``) they are F-score, precision and recall."""
 
-_OF_RANKS = word_set("hr hits hit pass maj")
-"""Shares of users whose item is among the first k, and of tasks that one of k answers solves, or that most of them do."""
+_OF_RANKS = word_set("hr hits hit pass maj rank")
+"""Shares of queries or users whose item is among the first k, and of tasks that one of k answers solves, or that most of them do."""
 _OF_OUTPUT = word_set(
     "bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice ndcg mrr"
 )
@@ -94,11 +94,12 @@ def read_score(name: str) -> ScoreReading:
     ('eval', 'train', '')
     """
     words = words_of(name)
-    if not words or name.startswith(("system.", "system/", "epoch/")) or not _OTHER.isdisjoint(words):
+    ranked = "@" in name and any(word.isdigit() for word in words)
+    others = _OTHER - _OF_RANKS if ranked else _OTHER
+    if not words or name.startswith(("system.", "system/", "epoch/")) or not others.isdisjoint(words):
         return _NONE
     phase = read_name(name).phase
     kept = frozenset(word for word in words if not says_no_quantity(word))
-    ranked = "@" in name and any(word.isdigit() for word in words)
     told = kept & (
         _RISES
         | _FALLS

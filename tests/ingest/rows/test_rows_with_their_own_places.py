@@ -85,3 +85,15 @@ def test_one_row_that_is_no_number_is_told(row):
     (series,) = [name for name in read_text(row + "\n").metrics.names if name in {"loss", "train_error"}]
 
     assert points(read_text(row + "\n"), series)[-1][1] == "nan"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Test loss: 71.8\nTest accuracy: 0\n", {"eval_loss", "eval_accuracy"}),
+        ("Rank@1:0.29 Rank@5:0.46 mAP:0.11\n", {"rank@1", "rank@5", "map"}),
+        ("Loaded 3 ranks\nlora rank: 8\n", set()),
+    ],
+)
+def test_the_result_of_a_test_may_be_all_that_a_log_tells(text, names):
+    assert set(read_text(text).metrics.names) == names

@@ -239,7 +239,7 @@ class BareRows:
             self._waiting.pop(kind, None)
 
     def left(self) -> list[Kept]:
-        """What is worth telling of a log without any other row: two of a kind, two names on one, training beside held-out data, or a NaN, are no chance."""
+        """What is worth telling of a log without any other row: two of a kind, two names on one, training beside held-out data, loss and accuracy of a test, or a NaN, are no chance."""
         course = {
             kind: rows
             for kind, rows in self._beside.items()
@@ -259,7 +259,7 @@ class BareRows:
             is_score(name) or (single and (measures(name) or read_name(name).quantity == "accuracy"))
             for name in chain(*self._beside)
         )
-        results = self._beside if len(self._beside) >= BARE_NAMES and listed else {}
+        results = self._beside if sum(map(len, self._beside)) >= BARE_NAMES and listed else {}
         waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course | results | broken  # fmt: skip
         lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
         told = sum(map(len, waiting)) >= BARE_NAMES or not all(map(isfinite, lone))
@@ -267,6 +267,7 @@ class BareRows:
         told = (
             told
             or phases >= {"train", "eval"}
+            or {canonical_metric(name) for kind in waiting for name in kind} >= {"eval_loss", "eval_accuracy"}
             or any(len(kind) > 1 or len(rows) > 1 for kind, rows in waiting.items())
         )
         self._waiting, self._beside = {}, {}
