@@ -5,6 +5,7 @@ import math
 import pytest
 
 import analyzer
+from analyzer.ingest.discover import load_run
 from analyzer.render.sentences import others_notes
 
 
@@ -215,3 +216,17 @@ def test_epochs_of_a_table_that_are_counted_from_the_first_again_are_of_another_
         "the last of 3 trainings in this log" if parted else "the last of 2 trainings in this log"
     )
     assert dx.status not in {"failed", "degraded"}
+
+
+def test_each_of_many_short_trainings_is_one(tmp_path):
+    def training(number):
+        rows = "".join(
+            f"Training epoch {epoch} | loss: {0.4 / (1 + 3 * epoch) + number / 1e4:.5f} - accuracy: {0.8 + epoch / 20:.5f}\n"
+            for epoch in range(4)
+        )
+        return f"the model is net, its seed is {number}\n{rows}Validating epoch 3 | loss: 0.51{number:03} - accuracy: 0.86\n"
+
+    (tmp_path / "train.log").write_text("".join(map(training, range(24))))
+    run = load_run(tmp_path).run
+
+    assert len(run.events.of("training_begins_again")) == 23

@@ -367,8 +367,9 @@ def _step_of(numbers: Values, steps: list[int | None]) -> Step | None:
 
 
 def _counter(numbers: Values) -> int:
-    """The number that counts the rows up, as an epoch does, and may begin again; -1 if there is none."""
-    up, again = np.diff(numbers, axis=0) == 1, numbers[1:] == numbers.min(axis=0)
+    """The number that counts up, as an epoch does, and may begin again, with its second row where the first tells of it; -1 if none does."""
+    steps, first = np.diff(numbers, axis=0), numbers.min(axis=0)
+    up, again = steps == 1, (numbers[1:] == first) | ((steps < 0) & (numbers[1:] == first + 1))
     counts: list[int] = np.flatnonzero(np.all(up | again, axis=0) & (2 * up.sum(axis=0) > len(up))).tolist()
     return counts[0] if counts and len(numbers) > 1 else -1
 
