@@ -196,3 +196,14 @@ def test_a_loss_that_falls_by_the_share_of_wrong_answers_is_one_of_outputs_below
 
     assert named(lambda share: 6.91 - share + 0.02 * (1 - share)) == ["loss-head-mismatch"]
     assert named(lambda share: 0.05 + 3.0 * (1 - share)) != ["loss-head-mismatch"]
+
+
+@pytest.mark.parametrize(("beside", "told"), [("mean_squared_error", False), ("top5", True)])
+def test_an_error_of_numbers_is_compared_with_no_guess(beside, told):
+    facts = (
+        RunMaker()
+        .log({"loss": [4.6e5] * 8, "acc": [0.2] * 8, beside: [4.6e5 if not told else 0.5] * 8})
+        .plain()
+    )
+
+    assert ("signal.answers.first_over_answers" in facts) is told

@@ -97,3 +97,11 @@ def test_one_row_that_is_no_number_is_told(row):
 )
 def test_the_result_of_a_test_may_be_all_that_a_log_tells(text, names):
     assert set(read_text(text).metrics.names) == names
+
+
+def test_losses_of_players_beside_one_of_held_out_data_are_of_training():
+    run = read_text(
+        "".join(f"Epoch {at} disc_loss 0.5 gen_loss {at}.5 val_loss 2.5 acc 0.25\n" for at in range(1, 5))
+    )
+
+    assert {"disc_loss", "gen_loss", "eval_loss"} <= set(run.metrics.names)

@@ -13,7 +13,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align
-from analyzer.model.name_words import read_name
+from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 
@@ -69,9 +69,25 @@ def clipped_cost(view: RunView) -> tuple[float | None, list[SourceRef]] | None:
     return limit, refs_at(loss, [int(tail[-1]), int(tail[0])])
 
 
+def is_error_of_numbers(name: str) -> bool:
+    """Whether a name is that of an error of predicted numbers, of which no answer is right or wrong.
+
+    >>> is_error_of_numbers("mean_squared_error"), is_error_of_numbers("train_mse"), is_error_of_numbers("word_error_rate")
+    (True, True, False)
+    """
+    words = set(words_of(name))
+    return not _ERRORS.isdisjoint(words) or ("error" in words and not _OF_NUMBERS.isdisjoint(words))
+
+
+_ERRORS, _OF_NUMBERS = word_set("mse mae rmse mape"), word_set("squared absolute")
+
+
 def is_total(view: RunView) -> bool:
-    """Whether the training loss is the sum of losses printed beside it, or of others by far: no guess tells its level."""
+    """Whether no guess tells the level of the training loss: a sum of losses printed beside it, or of others by far, or an error of numbers."""
     whole = view.curve("loss")
+    errors = (view.curve(name) for name in view.run.metrics.names if is_error_of_numbers(name))
+    if whole is not None and any(e is not None and np.array_equal(e.value[-ROWS:], whole.value[-ROWS:]) for e in errors):  # fmt: skip
+        return True
     names = [name for name in sorted(view.run.metrics.names) if "loss" in name and name != "loss"]
     found = [part for n in names if read_name(n).phase != "eval" and (part := view.curve(n)) is not None]
     if whole is None or not found:

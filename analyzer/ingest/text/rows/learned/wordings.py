@@ -49,6 +49,7 @@ from analyzer.ingest.text.rows.learned.unnamed_columns import COLUMNS, RIGHT
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import (
+    RIVALS,
     is_running_mean,
     is_score,
     read_name,
@@ -301,7 +302,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
 def _is_held_out(piece: str, ahead: str, names: list[str]) -> bool:
     """Whether all that a row tells is of held-out data."""
     kinds = {canonical_metric(name) for name in names}
-    trained = "loss" in kinds or any(read_name(name).phase == "train" for name in names)
+    trained = "loss" in kinds or any(read_name(n).phase == "train" or RIVALS & {*words_of(n)} for n in names)
     if "eval_loss" in kinds and not trained:
         return True
     told = _HELD_OUT.search(ahead) is not None or _SUMS_UP.search(piece) is not None
