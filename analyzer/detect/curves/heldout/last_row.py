@@ -231,8 +231,11 @@ def _only_evaluated(out: FactWriter, view: RunView, every: tuple[Score, ...]) ->
     """Whether weights that are only evaluated answer like untrained ones, or are certain of wrong answers."""
     shares = [s for s in every if s.reading.kind & SHARE_OF_ALL and s.reading.better > 0 and s.reading.whole]
     held, losses = [s for s in shares if s.reading.phase == "eval"], view.finite("eval_loss")
-    trained = (name for name in view.run.metrics.names if read_name(name).phase != "eval")
-    if not held or losses is None or any("loss" in words_of(name) for name in trained):
+    names = (name for name in view.run.metrics.names if read_name(name).phase != "eval")
+    trained = view.once(loss_points) is not None or any(
+        "loss" in words_of(name) for name in names
+    )  # also of players
+    if not held or losses is None or trained:
         return
     right = min(float(score.values[-1]) for score in held)
     loss, refs = float(losses.value[-1]), [*end_of(losses), *end_of(held[0].series)]
