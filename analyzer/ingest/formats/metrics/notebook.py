@@ -108,8 +108,9 @@ class Notebook:
         below: list[Numbered] = []
         for part in reversed(trainings):
             below = part.scored + below
-            read_lines(((at, line, None) for at, line in part.lines + below[:MAX_SCORED]), out)
+            read_lines(((at, line, None) for at, line in part.lines), out)
             if out.has_metrics:  # a look at a table counts its rows too
+                read_lines(((at, line, None) for at, line in below[:MAX_SCORED]), out)
                 return
 
 

@@ -117,9 +117,7 @@ _NAMES_FIRST = LazyRegex(
 )
 _POINT_AHEAD = LazyRegex(r"(?<=[:=])(\s{0,3})\.(?=\d{1,9}\.\d)")
 """A full stop between a sign and a number that has its own: ``acc:.0.25``."""
-_NUMBERED_CLASS = LazyRegex(
-    r"(?i)^(\W{0,8}(?:class|category))(?: #? ?|: ?|#)(\d{1,4})(?=[\s:,|-]{1,20}[a-z])"
-)
+_CLASS = LazyRegex(r"(?i)^(\W{0,8}(?:class|category))(?:[ :] ?#? ?|#)(\d{1,4})(?=[\s:,|-]{1,20}[a-z])")
 """The number of a class belongs to the names of its line."""
 _PERCENT_FIRST = LazyRegex(r"(?<=[:=] )%(\d{1,3}(?:\.\d{1,8})?)(?![\w%]|\.\d)")
 _EPOCH_BEHIND = LazyRegex(r"(?:(?<![\w.])(\d{1,6}) epoch(?=[,:;|] )|^\W{0,8}(\d{1,6}) epochs(?= {2,9}\w))")
@@ -369,7 +367,7 @@ def plain_spelling(text: str) -> str:
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
         text = _COMMA.sub(r"\1.\2", text)
-    text = _SCORE_AT.sub(_at, _NUMBERED_CLASS.sub(r"\1_\2", text))
+    text = _SCORE_AT.sub(_at, _CLASS.sub(r"\1_\2", text))
     text = _EPOCH_BEHIND.sub(
         lambda m: f"epoch {m[1] or m[2]}", _PERCENT_FIRST.sub(r"\1%", _POINT_AHEAD.sub(r"\1", text))
     )
