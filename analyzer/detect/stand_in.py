@@ -208,6 +208,8 @@ def _sum_of_parts(run: Run, metric: str, names: list[str]) -> tuple[Series, ...]
         return ()  # of parts that are logged apart and as often none is more of the loss
     parts = groups[0]
     if len(parts) == 1:
+        if not parts[0].value.any():
+            return ()  # a lone part that is off is not what is minimised
         return tuple(replace(one, metric=metric) for one in all_series(run, parts[0].metric))
     value = np.sum([part.value for part in parts], axis=0)
     return (replace(parts[0], metric=metric, value=value, logged_as=_together(parts)),)

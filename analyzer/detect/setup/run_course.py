@@ -152,7 +152,7 @@ def reward_metrics(view: RunView) -> list[str]:
         or earns_in_evaluations(name)
     )
     # a divergence alone may be that of a code from its prior (an autoencoder) or from a teacher
-    return [] if set(found) <= {"kl"} and not _of_a_policy(names) else found
+    return [] if set(found) <= {"kl", "approx_kl"} and not _of_a_policy(names) else found
 
 
 _EPISODES = LazyRegex(

@@ -57,3 +57,20 @@ def test_the_accuracy_of_the_only_output_that_is_scored_is_that_of_the_model(col
 def test_the_value_of_states_is_no_loss_that_has_to_fall(other, told):
     found = facts(**{"ploss": [-0.01] * 12, other: [9.0 + 9.0 * n for n in range(12)]})
     assert bool(found.get("signal.loss.points")) == told
+
+
+def test_a_lone_part_that_is_off_stands_for_no_loss():
+    assert (
+        "signal.loss.points"
+        not in RunMaker().log({"domain_loss": [0.0] * 4, "synt_uv": [8.4, 8.2, 8.1, 8.0]}).plain()
+    )
+    assert RunMaker().log({"domain_loss": [0.5] * 4}).plain()["signal.loss.points"] == 4
+
+
+def test_a_divergence_beside_a_reconstruction_is_that_of_no_policy():
+    assert (
+        RunMaker().log({"loss": [329.2, 265.9, 699.6], "approx_kl": [13.5, 12.7, 12.4]}).plain().get("run.rl")
+        is False
+    )
+    policy = RunMaker().log({"policy_loss": [0.1, 0.2, 0.1], "approx_kl": [0.01, 0.02, 0.01]})
+    assert policy.plain()["run.rl"] is True

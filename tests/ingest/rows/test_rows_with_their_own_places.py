@@ -105,3 +105,11 @@ def test_losses_of_players_beside_one_of_held_out_data_are_of_training():
     )
 
     assert {"disc_loss", "gen_loss", "eval_loss"} <= set(run.metrics.names)
+
+
+def test_a_bar_without_an_end_is_read_also_where_a_warning_is_glued_to_it():
+    run = read_text(
+        "Epoch 1/10\n      1/Unknown - 4s 4s/step - loss: 2.5\n      7/Unknown - 6s 807ms/step - loss: nanW0620 02:13 slow\n"
+    )
+
+    assert points(run, "loss")[-1][1] == "nan"
