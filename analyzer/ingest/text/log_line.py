@@ -322,6 +322,13 @@ class LogState:
             for (name, _), points in self._points.items()
         )
 
+    def has_course(self, canonical: str) -> bool:
+        """Whether more than one point of a metric was found, under any of its names."""
+        return any(
+            len(points.values) > 1 and canonical_metric(name) == canonical
+            for (name, _), points in self._points.items()
+        )
+
     @property
     def is_empty(self) -> bool:
         """Whether no metric was found so far, and no event that tells how the program fared (``_VAGUE``)."""

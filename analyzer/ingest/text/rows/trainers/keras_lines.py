@@ -36,7 +36,9 @@ _LEAD = LazyRegex(
     r"^\s{0,16}(?:[Ee]poch|[Ii]ter(?:ation)?|[Rr]ound)[ :#]{1,3}(\d{1,9})(?:/\d{1,9})?[ :-]{0,4}$"
 )
 """What loops that train an epoch at a time print before its bar: ``iteration 3 100/100 [====]``."""
-_PAIR = LazyRegex(rf" - (?P<key>[A-Za-z_][\w/]{{0,80}}(?:\. \w{{1,30}})?): (?P<value>{NUMBER})(?=\s|$|(?<=nan)[A-Z])")
+_PAIR = LazyRegex(
+    rf" - (?P<key>[A-Za-z_][\w/]{{0,80}}(?:\. \w{{1,30}})?): (?P<value>{NUMBER})(?=\s|$|(?<=nan)[A-Z])"
+)
 _STEP_TIME = LazyRegex(r"\b(\d{1,7})(us|ms|s)/step\b")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
