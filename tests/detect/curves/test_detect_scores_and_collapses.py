@@ -62,6 +62,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "val_ap": [0.0, 0.1], "val_ar": [0.0]}, "signal.score.none_yet", None),
         ({"loss": FALLING, "mean_dice": [0.02]}, "signal.score.none_yet", True),
         ({"loss": FALLING, "mean_dice": [0.4]}, "signal.score.none_yet", False),
+        ({"val_ap": [0.0]}, "signal.score.none_yet", True),
+        ({"loss": FALLING, "val_ap": [0.0]}, "signal.score.none_yet", False),
         ({"mAP@50": RISING, "mAP@75": [0.5 * v for v in RISING]}, "signal.metric.ranks_reversed", None),
         ({"loss": FALLING, "mmlu": [0.62 - 0.04 * i for i in range(8)]}, "signal.score.general_lost", True),
         ({"loss": FALLING, "eval__gsm8k": [0.51, 0.50, 0.52, 0.51]}, "signal.score.general_lost", False),

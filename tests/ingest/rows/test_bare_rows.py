@@ -438,3 +438,16 @@ def test_names_and_values_in_another_order_are_read(row):
     read = {name: [value for _, value in points(run, name)] for name in run.metrics.names}
 
     assert [2.5, 1.25] in [values[:2] for values in read.values()], read
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("INFO:root:Mean Average Precision on VALID Set: 0.000000", "mean_valid_average_precision"),
+        ("Test accuracy: 0.0", "eval_accuracy"),
+        ("Test F1: 0.0", "test_f1"),
+    ],
+)
+def test_a_result_of_nothing_right_is_told_where_a_log_tells_nothing_else(line, name):
+    assert points(read_text(f"loading\n{line}\n"), name) == [(None, 0.0)]
+    assert points(read_text("loading\n" + line.replace("0.0", "0.5") + "\n"), name) == []

@@ -294,13 +294,14 @@ def _last_ref(table: MetricTable, rows: Rows) -> SourceRef:
 
 
 def _none_yet(out: FactWriter, view: RunView) -> None:
-    """Whether the only evaluation of a log found nothing: several scores of 0, or next to no overlap of outlines."""
+    """Whether the only evaluation of a log found nothing: several scores of 0, one where nothing else was logged, or next to no overlap of outlines."""
     scored = [s for s in view.once(scores_of) if s.reading.better > 0 and s.reading.phase != "other"]
     scored = [s for s in scored if s.reading.phase == "eval" or s.reading.kind & OUTLINE]
     if not scored or max(len(score.series) for score in scored) > 1:
         return
     outlines = [score for score in scored if score.reading.kind & OUTLINE]
-    none = len(scored) >= SEVERAL and not any(score.series.value.any() for score in scored)
+    several = len(scored) >= SEVERAL or len(view.run.metrics.names) == len(scored)
+    none = several and not any(score.series.value.any() for score in scored)
     hardly = any(float(score.values[0]) <= HARDLY_ANY for score in outlines)
     out.put("none_yet", none or hardly, refs_at((outlines or scored)[0].series, [0]))
 

@@ -86,6 +86,19 @@ def _shows_several(kept: Kept) -> bool:
     return len(kept[1]) > 1 and not all(value.is_integer() for value in kept[1].values())
 
 
+def _tell_a_fault(results: Iterable[Mapping[str, float]]) -> bool:
+    """Whether one of some results is no number, or all of them are a score of nothing right.
+
+    >>> _tell_a_fault([{"mAP": 0.0}]), _tell_a_fault([{"mAP": 0.0}, {"mAP": 0.25}]), _tell_a_fault([{"WER": 0.0}])
+    (True, False, False)
+    """
+    found = [(name, value) for values in results for name, value in values.items()]
+    better = (read_score(name).better > 0 or read_name(name).quantity == "accuracy" for name, _ in found)
+    return not all(isfinite(value) for _, value in found) or (
+        not any(value for _, value in found) and all(better)
+    )
+
+
 def is_mean_of_rows(name: str, log: LogState) -> bool:
     """Whether a value below a heading is a mean of what rows of their own show: "Train-perplexity" beside "perplexity"."""
     return read_name(name).phase == "train" and log.has_steps(canonical_metric(name), but=name)
@@ -239,7 +252,7 @@ class BareRows:
             self._waiting.pop(kind, None)
 
     def left(self) -> list[Kept]:
-        """What is worth telling of a log without any other row: two of a kind, two names on one, training beside held-out data, loss and accuracy of a test, or a NaN, are no chance."""
+        """What is worth telling of a log without any other row: two of a kind, two names on one, training beside held-out data, loss and accuracy of a test, a NaN, or a score of exactly 0, are no chance."""
         course = {
             kind: rows
             for kind, rows in self._beside.items()
@@ -250,8 +263,7 @@ class BareRows:
         broken = {
             kind: rows
             for kind, rows in self._beside.items()
-            if all(map(is_score, kind))
-            and not all(isfinite(value) for _, told in rows for value in told.values())
+            if all(map(is_score, kind)) and _tell_a_fault(told for _, told in rows)
         }
         # a list of scores is the result of an evaluation, which may be all that a log tells; with errors and accuracies, of a single one
         single = all(len(rows) == 1 for rows in self._beside.values())
@@ -261,8 +273,8 @@ class BareRows:
         )
         results = self._beside if sum(map(len, self._beside)) >= BARE_NAMES and listed else {}
         waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course | results | broken  # fmt: skip
-        lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
-        told = sum(map(len, waiting)) >= BARE_NAMES or not all(map(isfinite, lone))
+        faulty = any(_tell_a_fault(values for _, values in rows) for rows in waiting.values())
+        told = sum(map(len, waiting)) >= BARE_NAMES or faulty
         phases = {read_name(name).phase for kind in waiting for name in kind}
         told = (
             told
