@@ -165,6 +165,9 @@ def test_warnings_measured_errors_and_bars_are_no_errors():
         "[W724 18:22:38.9 socket.cpp:200] could not be found",
         "mean squared error: 0.1",
         " 3%|# | 1/30 failed",
+        "Missing values: 0",
+        "unexpected keys: []",
+        "12 passed, 0 failed",
     ]
 
     assert error_lines(lines) == ()

@@ -34,9 +34,11 @@ _PLAIN_ERROR = LazyRegex(
     r"|(?<![\w.\[('\"])(?:[a-z_]\w{0,40}\.){0,8}[A-Z]\w{1,60}(?:Error|Exception): ['`\"]?[A-Za-z]\S{0,80} \S"
     r"|(?:failed|terminated) (?:with|due to|because|by signal)\b|(?:^|[\s:])Check failed: \S|\bgiving up\b|\bnon-zero exit\b"
 )
-# Warnings, notes of a logger, retries, what Hydra puts above an exception, an end without an error, errors that are measured, and what a tracker says of its own server.
+# Warnings, notes of a logger, retries, counts of none (``missing values: 0``), what Hydra puts above an exception, an end without an error, errors that are measured, and what a tracker says of its own server.
 _MILDER = LazyRegex(
     r"^[\d:. /-]{0,40}\[?[IWD](?:\d{3,4}|) |^Error executing job with overrides: |\[[IWD] \w{1,40}\.cpp:\d|(?i:(?<!NCCL )\bwarn(?:ing)?\b|Warning\b|\bINFO\b|\bDEBUG\b|exit(?:ed)? (?:with )?(?:code|status)[:= ]{1,3}0\b(?!:)|\bretry|\bignor(?:ed|ing)\b|\b0 errors?\b|will be|error (?:rate|bars?)|errors? ?[:=] ?[-+*\[(]{0,3}(?:\d|nan\b|inf\b)|\b(?:mean|squared|absolute|abs|test|train|val\w*|relative) error|\bskip|unable to register cu)"
+    r"|(?i:\b(?:missing|invalid|corrupt(?:ed)?|fail(?:ed|ures?)|unexpected|exceptions?|mismatch(?:es)?|lost|broken)(?:[ _](?:values?|keys?|rows?|entries|samples?|files?|images?|labels?|records?|items?|tests?|requests?))?[\"']? ?[:=] ?(?:0|\[\]|\{\})(?![\w.])"
+    r"|\b(?:0|no) (?:failed|failures?|missing|invalid|corrupt(?:ed)?|unexpected|exceptions?|mismatch(?:es)?)\b)"
     r"|^(?:wandb|swanlab): (?:ERROR|WARNING) (?:Error while calling|Error uploading|Dropped|Network error|Failed to (?:upload|sync))|^(?:COMET|\[neptune\]) (?:ERROR|WARNING)\b"
 )
 
@@ -94,6 +96,8 @@ def error_lines(lines: Sequence[str]) -> tuple[int, ...]:
     ()
     >>> error_lines(["ModuleNotFoundError: No module named 'fastops'", *(f"on host {n}" for n in range(5))])
     (0,)
+    >>> error_lines(["Missing values: 0", "unexpected keys: []", "0 failed"]), error_lines(["Missing values: 3", "invalid batch size: 0"])
+    ((), (0, 1))
     >>> error_lines(["sets.py:95: SyntaxWarning: assertion is always true", "  assert (", "loading"])
     ()
     """
