@@ -88,8 +88,8 @@ _WORDS = LazyRegex(r"[^\s,|]+")
 _NAMES = LazyRegex(
     r"(?i)(?:(?:train(?:ing)?|valid(?:ation)?|val|test|eval|dev) (?:loss|acc(?:uracy)?|error|ppl|perplexity|f1|score)|[^\s,|]+)"
 )
-_VALUE = LazyRegex(r"[:=\[]\s{0,8}[-+]?\d")
-"""A number behind a sign: what holds one is a row, and is not looked at cell by cell."""
+_VALUE = LazyRegex(r"[:=\[]\s{0,8}[-+]?\d|\.\d{2,20}\s{1,8}[-+]?\d{1,9}\.\d\d")
+"""A number behind a sign, or two decimals side by side: what holds one is a row, and is not looked at cell by cell."""
 _LENGTHS = LazyRegex(r"\b\d{1,6} (?:days?|[hms]),\s{1,4}(?=\d)")
 _NUMBER_WORD = LazyRegex(r"(?<![\w@.])\d(?![dD]_)")
 _HASH = LazyRegex(r"^\s{0,4}#(?=\s{1,4}[A-Za-z])")
