@@ -233,16 +233,18 @@ def _limit(values: Values) -> float:
 
 def _costs_its_wrong(out: FactWriter, view: RunView) -> None:
     """Whether all that the loss fell is what the share of wrong answers did, above a level that no wrong answer explains."""
-    told = False
+    learned: list[Series] = []
+    told: list[Series] = []
     for loss, shares in _pairs(view):
         gained = float(np.ptp(shares.value))
         if len(loss) < ENOUGH or gained < MOVED_FAR or float(shares.value[-1]) < RIGHT_AT_LAST:
             continue
+        learned.append(loss)
         together = loss.value + shares.value
-        told = told or bool(
-            float(np.ptp(together)) <= BESIDE_ITS_WRONG * gained and float(together.min()) >= NO_LESS_THAN
-        )
-        out.put("costs_its_wrong", told, ends_of(loss))
+        if float(np.ptp(together)) <= BESIDE_ITS_WRONG * gained and float(together.min()) >= NO_LESS_THAN:
+            told.append(loss)
+    if learned:
+        out.put("costs_its_wrong", bool(told), ends_of((told or learned)[0]))
 
 
 def _first_answers(out: FactWriter, view: RunView) -> None:
