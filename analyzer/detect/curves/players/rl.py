@@ -160,9 +160,13 @@ def _explosion(view: RunView, out: FactWriter) -> None:
         out.put("kl_exploded", value=False)
 
 
+def _entropy(view: RunView) -> Series | None:
+    return without_fillers(view.finite("entropy", MIN_POINTS))
+
+
 def _entropy_collapsed(view: RunView) -> bool | None:
     """Whether the entropy ends below a tenth of its first values; a policy may collapse within a few rows."""
-    entropy = without_fillers(view.finite("entropy", MIN_POINTS))
+    entropy = view.once(_entropy)
     if entropy is None:
         return None
     values = np.abs(entropy.value)
@@ -174,7 +178,7 @@ def _policy(view: RunView, out: FactWriter) -> None:
     clip = view.finite("clip_fraction", MIN_POINTS)
     if clip is not None:
         out.put("clip_fraction_last", float(part_medians(clip.value)[-1]), end_of(clip))
-    entropy = without_fillers(view.finite("entropy", MIN_POINTS))
+    entropy = view.once(_entropy)
     if entropy is not None:
         out.put("entropy_collapsed", _entropy_collapsed(view), ends_of(entropy))
     length = view.finite("completion_length_mean", MIN_POINTS)

@@ -9,8 +9,6 @@ It repeats what the rows of a log said, where a log has rows: then nothing of it
 
 from __future__ import annotations
 
-from math import isfinite
-
 from analyzer.ingest.metric_columns import is_known_metric, is_known_score
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.log_line import LogLine, LogState, WritesAtOnce
@@ -70,11 +68,12 @@ def history_of(text: str) -> Course:
     if _COUNTED.search(text):
         return {}
     course: Course = {}
-    for match in list(_LIST.finditer(_WRAPPED.sub(r"\1", text)))[:MOST_METRICS]:
-        values = [parse_number(part.strip()) for part in match[2].split(",")]
-        known = [value for value in values if value is not None]
-        if len(known) == len(values) and (is_known_metric(match[1]) or is_known_score(match[1])):
-            course[match[1]] = known
+    for name, listed in _LIST.findall(_WRAPPED.sub(r"\1", text))[:MOST_METRICS]:
+        if is_known_metric(name) or is_known_score(name):
+            values = [parse_number(part.strip()) for part in listed.split(",")]
+            known = [value for value in values if value is not None]
+            if len(known) == len(values):
+                course[name] = known
     length = next((len(values) for name, values in course.items() if canonical_metric(name) == "loss"), 0)
     if length < LEAST_EPOCHS:
         return {}
@@ -87,13 +86,7 @@ def _told(before: Course, course: Course) -> int:
     >>> _told({"loss": [2.5, 1.5]}, {"loss": [2.5, 1.5, 0.5]}), _told({"loss": [2.5, 1.5]}, {"loss": [2.5, 1.25, 0.5]})
     (2, 0)
     """
-    alike = (name for name in course if name in before)
-    same = [_same(before[name], course[name][: len(before[name])]) for name in alike]
-    return len(next(iter(before.values()))) if same and all(same) else 0
-
-
-def _same(first: list[float], second: list[float]) -> bool:
-    return len(first) == len(second) and all(
-        one == other or not (isfinite(one) or isfinite(other))
-        for one, other in zip(first, second, strict=True)
-    )
+    epochs = len(next(iter(before.values())))
+    # as text a NaN is equal to itself
+    same = [str(course[name][:epochs]) == str(before[name]) for name in course if name in before]
+    return epochs if same and all(same) else 0
